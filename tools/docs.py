@@ -89,7 +89,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     ),
     "More": ("docs/*.md", "*/*.md", "*/*/*.md"),
 }
-# Names in the navigation where the first heading of a page does not tell it from another one.
+# Names in the navigation where the first heading of a page is like that of another one.
 TITLES = {
     "docs/package.md": "What a package index shows",
     "docs/upstream/spark-python-filter-pushdown.md": "A fault of Spark's",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.house.commands import ROOT, blocks, calls
+from tests.house.commands import ROOT, blocks, calls, pages
 
 from kafka_segments.cli.main import _parser
 
@@ -75,3 +77,26 @@ def test_readme_leads_to_every_page_of_docs() -> None:
     pages = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
     # The one is linked in the page on ingest, the other is the text of a package index.
     assert pages - linked == {"docs/pipeline.md", "docs/package.md"}
+
+
+# Flags of other programs: spark-submit, flock, pytest, codegen.py, those of tests; a colour of a style.
+OTHERS = (
+    "archives check conf count deploy-mode first full good nonblock out parallel py-files randomly-seed "
+    "resume target verb"
+)
+
+
+def test_flags_that_documents_name_exist() -> None:
+    known = {*flags(_parser()), *(f"--{name}" for name in OTHERS.split())}
+    for page in pages():
+        named = re.findall(r"(?<![\w-])--[a-zA-Z][\w-]*", page.read_text(encoding="utf-8"))
+        assert set(named) <= known, page.name
+
+
+def flags(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The flags of a parser, and of the verbs below it."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action.choices, dict):
+            for verb in action.choices.values():
+                yield from flags(verb)
