@@ -56,6 +56,12 @@ def test_modules_that_the_page_names_by_room_exist() -> None:
     assert found > 150
 
 
+def test_every_tool_is_on_the_page_or_in_the_makefile() -> None:
+    text = PAGE.read_text(encoding="utf-8") + (ROOT / "Makefile").read_text(encoding="utf-8")
+    tools = [f"tools/{path.name}" for path in (ROOT / "tools").iterdir() if path.is_file()]
+    assert [one for one in tools if one not in text] == []
+
+
 def test_no_public_class_has_the_name_of_another() -> None:
     found = defaultdict(set)
     for path in RUNTIME.rglob("*.py"):
