@@ -41,11 +41,11 @@ def _recorded() -> Iterator[str]:
     yield "### Recorded logs"
     yield ""
     yield (
-        "All segments of the log directories that [brokers recorded](../tests/vectors/README.md): their "
-        "bytes, some of "
-        "them compressed, and what they take without compression, batch by batch. Batches of markers "
-        "and empty ones, "
-        "which the old formats cannot hold, count in magic 3 as they are in magic 2."
+        "Segments of the log directories that [brokers recorded](../tests/vectors/README.md), but those with "
+        "times before 1970: their bytes, some of them compressed, and what they take without compression, "
+        "batch by batch. Batches of markers and empty ones, which the old formats cannot hold, count in "
+        "magic 3 as they are in magic 2. A row is what `kafka-segments sizes "
+        "tests/vectors/recorded/kafka-2.8/clean --compression none --experimental-magic3` prints in a clone."
     )
     yield ""
     yield (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 from io import StringIO
 from pathlib import Path
@@ -176,6 +177,44 @@ def test_the_commands_of_the_page_run(capsys: pytest.CaptureFixture[str], words:
     status, out, _err = answer(capsys, *words)
     assert status == 0
     assert "magic" in out
+
+
+def test_the_page_shows_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the times, and for bytes that depend on the version of a codec's library."""
+    text = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```console\n\$ kafka-segments sizes (.+)\n((?:.*\n)+?)```$", text, re.MULTILINE)
+    monkeypatch.chdir(ROOT)
+    status, out, _err = answer(capsys, *shlex.split(block[0]))
+    assert status == 0
+    timed = re.compile(r"^((?:magic \d,|-----).*?)(?: +(?:[\d.e-]+|-+)){2}$", re.MULTILINE)
+    coded = re.compile(r"^(magic \d, zstd\S*(?: batches of \d+)?) [\d.]+ [\d.]+ ", re.MULTILINE)
+    shown, printed = (coded.sub(r"\1 ", re.sub(r" +", " ", timed.sub(r"\1", one))) for one in (block[1], out))
+    assert len(coded.findall(re.sub(r" +", " ", out))) == 2
+    assert shown == printed
+    assert len(timed.findall(out)) == 6
+
+
+@pytest.mark.parametrize("name", ["kafka-0.9", "kafka-0.10.2", "kafka-2.8"])
+def test_the_command_that_the_page_names_prints_a_row_of_its_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    text = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"`kafka-segments sizes (tests/vectors/.+?)`", text)
+    table = text.partition("### Recorded logs")[2].partition("###")[0]
+    (row,) = re.findall(rf"^\| `{name}/clean` \| (\d.+) \|$", table, re.MULTILINE)
+    monkeypatch.chdir(ROOT)
+    source, *others = objects(capsys, *shlex.split(command.replace("kafka-2.8", name)))
+    sizes = [one["num_bytes"] for one in others if one["type"] == "size"]
+    assert [source["num_bytes"], *sizes] == [int(cell) for cell in row.split(" | ")[1:6]]
+
+
+def test_batches_that_kafka_would_refuse_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    (directory,) = (RECORDED / "kafka-4.3" / "clean").glob("negative-aiokafka-0")
+    _status, out, _err = answer(capsys, str(directory), "--compression", "none")
+    (number,) = re.findall(r"^left out, because .* anew, batches: (\d+)$", out, re.MULTILINE)
+    assert int(number) > 1
 
 
 def test_an_empty_segment_takes_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -40,7 +40,10 @@ RUN_BY = {
     "docs/report.md": {
         "kafka-segments report": "tests/cli/test_report_verb.py::test_the_command_of_the_page"
     },
-    "docs/sizes.md": {"kafka-segments sizes": "tests/cli/test_sizes.py::test_the_commands_of_the_page_run"},
+    "docs/sizes.md": {
+        "kafka-segments sizes": "tests/cli/test_sizes.py::test_the_commands_of_the_page_run",
+        "$ kafka-segments sizes": "tests/cli/test_sizes.py::test_the_page_shows_what_the_command_prints",
+    },
     "docs/webide.md": {
         "kafka-segments schemas export --webide": (
             "tests/cli/test_webide_export.py::test_the_command_of_the_page"

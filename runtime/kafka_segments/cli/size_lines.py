@@ -185,4 +185,4 @@ def _loss_lines(report: SizeReport) -> Iterator[str]:
             yield f"magic {magic} would lose {losses[what]} {what}: {LOSSES[what]}"
     if report.tally.num_refused:
         number = round(report.tally.num_refused * report.scale)
-        yield f"left out, because Kafka would refuse to write them anew: {counted(number, 'batch')}"
+        yield f"left out, because Kafka would refuse to write them anew, batches: {number}"
