@@ -25,7 +25,7 @@ import kafka_segments  # noqa: E402
 SOURCE = "docs-source"
 SITE = "docs"
 ENTRIES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-# Title and names of each page of the API; together they are all that the package exports.
+# Title and names of each page of the API; together these are all that the package exports.
 API: dict[str, tuple[str, tuple[str, ...]]] = {
     "reading": (
         "Reading",
@@ -42,6 +42,21 @@ API: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "conversion": ("Conversion", ("up_convert", "down_convert", "filter_batches", "Retention")),
     "errors": ("Errors", ("errors",)),
+}  # fmt: skip
+# What these functions take and return, and what other modules have for users.
+MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "results": (
+        "Results, and functions of modules",
+        (
+            "query.scan.PartitionSummary",
+            *(
+                f"write.convert.{name}"
+                for name in ("Conversion", "ConversionReport", "Loss", "plain_copy", "convert_magic3")
+            ),
+            "spark.take_snapshot", "spark.partition_by_key",
+        ),
+    ),
+    "files": ("Stores, and files beside segments", ("io.filesystems.Places", "segment.index_files")),
 }  # fmt: skip
 # Fields of values have no docstrings of their own.
 OPTIONS = {
@@ -73,7 +88,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     "Spark": ("docs/spark.md", "docs/streaming.md", "docs/writing.md"),
     "Ingest": ("docs/ingest.md", "docs/pipeline.md", "docs/operations/*.md"),
     "Formats": (FORMATS, "docs/languages.md", *formats_in_order(), "docs/formats/*.md"),
-    "API": tuple(f"api/{page}.md" for page in API),
+    "API": tuple(f"api/{page}.md" for page in (*API, *MODULES)),
     "Inside": (
         "docs/architecture.md",
         "docs/design.md",
@@ -155,7 +170,7 @@ def write_api(source: Path) -> None:
         )
     folder = source / "api"
     folder.mkdir(parents=True)
-    for page, (title, names) in API.items():
+    for page, (title, names) in (API | MODULES).items():
         parts = [f"# {title}\n", INTRODUCTIONS.get(page, "")]
         parts += [f"::: kafka_segments.{name}\n{OPTIONS.get(page, '')}" for name in names]
         (folder / f"{page}.md").write_text("\n".join(parts), encoding="utf-8")
