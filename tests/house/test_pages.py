@@ -79,6 +79,13 @@ def test_readme_leads_to_every_page_of_docs() -> None:
     assert pages - linked == {"docs/pipeline.md", "docs/package.md"}
 
 
+def test_the_source_archive_has_what_readme_leads_to() -> None:
+    included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    linked = set(re.findall(r"\]\((?!https?:|#)([^)#]+)", text_of("README.md")))
+    assert linked
+    assert [one for one in sorted(linked) if not f"/{one}".startswith(tuple(included))] == []
+
+
 # Flags of other programs: spark-submit, flock, pytest, codegen.py, those of tests; a colour of a style.
 OTHERS = (
     "archives check conf count deploy-mode first full good nonblock out parallel py-files randomly-seed "

@@ -15,7 +15,7 @@ from tools import extras
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("runtime", "generated", "schemas", "compiler", "docs")
-FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "codegen.py")
+FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "codegen.py")
 
 
 @pytest.fixture(scope="session")
