@@ -2,8 +2,8 @@
 
 Strategy: pages stay in the repository, with links that work there. They are copied, in the same folders, to
 build/docs-source, with what they link to; what is made of the code is added: the API from docstrings, and
-below the page of each format its schema. MkDocs builds all of it, and a warning is an error. Nothing is
-fetched, by the build or by the browser of a reader.
+below the page of each format its vectors and its schema. MkDocs builds all of it, and a warning is an error.
+Nothing is fetched, by the build or by the browser of a reader.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -177,12 +178,28 @@ def write_api(source: Path) -> None:
 
 
 def add_schema(page: Path) -> None:
-    """Add the schema's text to the page of its format."""
+    """Add the vectors, the schema and the names of what is generated of it to the page of its format."""
     schema = ROOT / "schemas" / f"{page.stem}.ksy"
     if schema.is_file():
+        generated = "kafka_segments_generated"
+        modules = sorted((ROOT / "generated" / generated).glob(f"*/{page.stem}.py"))
+        names = ", ".join(f"`{generated}.{path.parent.name}.{path.stem}`" for path in modules)
         text = schema.read_text(encoding="utf-8")
         with page.open("a", encoding="utf-8") as file:
-            file.write(f"\n## The schema\n\n`schemas/{schema.name}`:\n\n```yaml\n{text}```\n")
+            file.write("\n## Vectors\n\n" + "\n".join(vectors(page.stem)) + "\n")
+            file.write(f"\n## The schema\n\n`schemas/{schema.name}`, of which {names} are generated:\n\n")
+            file.write(f"```yaml\n{text}```\n")
+
+
+def vectors(stem: str) -> Iterator[str]:
+    """The table of a format's vectors, a line each."""
+    yield f"Files `.bin` in `tests/vectors/{stem}`, each beside a `.toml`: its origin, what is expected."
+    yield ""
+    yield "| vector | bytes | what it is |"
+    yield "|---|---|---|"
+    for path in sorted((ROOT / "tests" / "vectors" / stem).glob("*.toml")):
+        about = tomllib.loads(path.read_text(encoding="utf-8"))["about"].replace("|", "\\|")
+        yield f"| `{path.stem}` | {path.with_suffix('.bin').stat().st_size} | {about} |"
 
 
 def configuration(source: Path) -> str:

@@ -113,11 +113,15 @@ def test_no_code_shows_an_escape_of_the_page(site: dict[Path, Page]) -> None:
     assert [name for name, text in texts.items() if re.search(r"<td>(?:[^\n]*)<code>[^<]*\\\|", text)] == []
 
 
-def test_every_format_shows_its_schema_and_every_byte(site: dict[Path, Page]) -> None:
+def test_every_format_shows_its_vectors_modules_schema_and_every_byte(site: dict[Path, Page]) -> None:
     for schema in (ROOT / "schemas").glob("*.ksy"):
         text = page(site, f"docs/formats/{schema.stem}.html")
         assert 'id="every-byte"' in text and 'id="the-schema"' in text
         assert text.count("<td>") > 5
+        for vector in (ROOT / "tests" / "vectors" / schema.stem).glob("*.bin"):
+            assert f"<td><code>{vector.stem}</code></td>" in text
+        assert f"<code>kafka_segments_generated.kaitai.{schema.stem}</code>" in text
+        assert f"<code>kafka_segments_generated.construct.{schema.stem}</code>" in text
 
 
 def test_the_api_has_all_that_is_exported_with_its_words(site: dict[Path, Page]) -> None:
