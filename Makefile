@@ -24,7 +24,7 @@ test-long: ## Run the fast tests with the lowest dependencies, and the full form
 	$(DEV) tools/lowest.py
 	$(DEV) tools/test.py --long
 
-test-languages: ## Read all recorded segments with the schemas in nine other languages; write the table of docs/languages.md
+test-languages: ## Read all recorded segments with the schemas in ten other languages; write the table of docs/languages.md
 	$(DEV) tools/languages.py
 
 test-browser: ## Run the tests in a browser in their full form; installs Debian's Chromium where it may

@@ -104,6 +104,7 @@ types:
             0: kafka_message_legacy(_parent.base_offset.as<s8>)
             1: kafka_message_legacy(_parent.base_offset.as<s8>)
             2: kafka_record_batch_v2(_parent.base_offset.as<s8>)
+            _: unknown_content
         doc: |
           An instance, so that a damaged entry does not keep the others from
           being shown.
@@ -128,6 +129,13 @@ types:
           - id: len_value
             -orig-id: valueSize
             type: s4
+  unknown_content:
+    doc: |
+      What an entry holds whose magic is unknown. A type of its own, since some
+      languages have no field that holds objects or bytes.
+    seq:
+      - id: data
+        size-eos: true
   entry_prefix:
     doc: |
       How an entry begins, whatever its magic. No part of `entries`: this is for

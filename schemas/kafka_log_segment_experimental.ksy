@@ -108,7 +108,9 @@ types:
             1: kafka_message_legacy(_parent.base_offset.as<s8>)
             2: kafka_record_batch_v2(_parent.base_offset.as<s8>)
             3: kafka_record_batch_v3(_parent.base_offset.as<s8>)
-            0x103: 'kafka_record_batch_v3_metadata_first(_parent.base_offset)'
+            0x103: >-
+              kafka_record_batch_v3_metadata_first(_parent.base_offset.as<s8>)
+            _: kafka_log_segment::unknown_content
         doc: |
           An instance, so that a damaged entry does not keep the others from
           being shown.

@@ -298,28 +298,23 @@ types:
     seq:
       - id: key
         -orig-id: key
-        size: len_key
-        if: len_key >= 0
+        size: _parent.heads[index].len_key.value
+        if: _parent.heads[index].len_key.value >= 0
         doc: Not there if it is null, empty if it is empty.
       - id: value
         -orig-id: value
-        size: len_value
-        if: len_value >= 0
+        size: _parent.heads[index].len_value.value
+        if: _parent.heads[index].len_value.value >= 0
         doc: Not there if it is null, empty if it is empty.
       - id: headers
         -orig-id: Headers
         size: _parent.heads[index].len_headers.value
         type: header_list(_parent.heads[index].num_headers.value)
     instances:
-      len_key:
-        value: _parent.heads[index].len_key.value
-        doc: The size of `key`, negative for null.
-      len_value:
-        value: _parent.heads[index].len_value.value
-        doc: The size of `value`, negative for null.
       is_control_record:
         value: >-
-          _parent.is_control and len_key >= sizeof<kafka_control_record_key>
+          _parent.is_control and _parent.heads[index].len_key.value
+          >= sizeof<kafka_control_record_key>
         doc: |
           Whether the record is of a control batch and its key is one of a
           control record.

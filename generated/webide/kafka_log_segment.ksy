@@ -133,6 +133,14 @@ types:
             -orig-id: valueSize
             type: s4
     -webide-representation: 'offset {_parent.base_offset:dec}, {content}'
+  unknown_content:
+    doc: |
+      What an entry holds whose magic is unknown. A type of its own, since some
+      languages have no field that holds objects or bytes.
+    seq:
+      - id: data
+        size-eos: true
+    -webide-representation: 'DAMAGED or no entry: magic {_parent.magic:dec} is unknown'
   entry_prefix:
     doc: |
       How an entry begins, whatever its magic. No part of `entries`: this is for
@@ -203,8 +211,3 @@ types:
           + (_parent.len_body < sizeof<entry_body::least> ? ', DAMAGED: no entry has
           a size of ' + _parent.len_body.to_s : ', CUT OFF or DAMAGED: a size of '
           + _parent.len_body.to_s) + ', and ' + bytes.length.to_s + ' bytes are left'
-  unknown_content:
-    -webide-representation: 'DAMAGED or no entry: magic {_parent.magic:dec} is unknown'
-    seq:
-      - id: bytes
-        size-eos: true

@@ -56,7 +56,7 @@ OURS = {
     "tagged_fields": "implied by flexibleVersions",
     "value_plus_one": "part of a compact array",
     "len_data_plus_one": "part of a compact string",
-    "data": "part of a compact string or of a tagged field",
+    "data": "part of a compact string or of a tagged field, or bytes of an unknown kind",
     "fields": "local to Kafka's generated code",
     "reserved": "unused bits",
     "leader_epoch_or_crc": "two fields in one place",

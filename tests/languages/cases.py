@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
@@ -42,6 +42,18 @@ def varints(folder: Path) -> Path:
         )
     )
     return path
+
+
+def sound(path: Path, lines: Sequence[str]) -> Path:
+    """Write those varints of a file that can be read; `lines` is what is printed of all."""
+    data, kept, at = path.read_bytes(), bytearray(), 0
+    for line in lines:
+        end = at + 2 + data[at + 1]
+        kept += b"" if line.endswith(" error") else data[at:end]
+        at = end
+    found = path.with_name(f"sound-{path.name}")
+    found.write_bytes(kept)
+    return found
 
 
 def _forms() -> Iterator[bytes]:

@@ -29,6 +29,7 @@ VERSIONS = {
     "ruby": "ruby --version",
     "lua": "lua5.4 -v",
     "rust": "cargo --version",
+    "nim": "nim --version",
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import construct
-from construct import Construct, ConstructError, SizeofError, Subconstruct
+from construct import Construct, ConstructError, GreedyBytes, SizeofError, Subconstruct
 
 from ._changes import check_places, was_assigned
 from ._draft import Draft, as_parsed
@@ -34,7 +34,7 @@ class If(Wrapper):
 
 
 class IfRoom(If):
-    """An `If` whose condition asks how many bytes are left.
+    """The same for a condition that asks how many bytes are left.
 
     While building this is not known. What is given is built then, and what is derived unless None is given.
     """
@@ -124,7 +124,7 @@ class Derived(Wrapper):
 
     @property
     def is_aggregate(self) -> bool:
-        """Whether it states something of other fields that is neither their length nor a checksum."""
+        """Whether it tells something of other fields that is neither their length nor a checksum."""
         return self.follows is None and not self.by_place and not self.stand_in
 
     def says_nothing(self, tree: Tree, value: Any, kept: Mapping[str, Any]) -> bool:
@@ -181,7 +181,7 @@ class Checksum(Derived):
 
 
 class Switch(Construct):  # type: ignore[misc]
-    """One of several structs, by a key; the bytes as they are, or nothing, if no case fits.
+    """One of several structs, by a key; if none fits `default`: a struct, the bytes as they are, or nothing.
 
     To build, bytes are taken as they are. If the key is not given either, it is the one case that has all
     fields that are given.
@@ -205,18 +205,20 @@ class Switch(Construct):  # type: ignore[misc]
         return prepare(self._choose(obj, this, path), obj, this, path)
 
     def _choose(self, obj: Any, this: Any, path: str) -> Any:
+        others = () if self.default is None or self.default is GreedyBytes else (self.default,)
+        cases = (*self.cases.values(), *others)
         if isinstance(obj, Tree):
-            return next(case for case in self.cases.values() if struct_of(case) is obj._struct)
+            return next(case for case in cases if struct_of(case) is obj._struct)
         try:
             key = ask(self.key, this, path=path)
         except MissingError as error:
-            fits = {struct_of(case): case for case in self.cases.values() if struct_of(case).takes(obj)}
+            fits = {struct_of(case): case for case in cases if struct_of(case).takes(obj)}
             if len(fits) != 1:
                 raise MissingError("nothing tells which of the cases it is", path=path) from error
             return next(iter(fits.values()))
-        if key not in self.cases:
+        if key not in self.cases and not others:
             raise BuildingError(f"bytes are wanted where the type is {key!r}", path=path)
-        return self.cases[key]
+        return self.cases.get(key, self.default)
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         if isinstance(obj, Draft):

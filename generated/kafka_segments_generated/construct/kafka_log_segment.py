@@ -58,14 +58,33 @@ __all__ = [
     "EntryValues",
     "KafkaLogSegment",
     "KafkaLogSegmentValues",
+    "UnknownContent",
+    "UnknownContentValues",
 ]
+
+
+class UnknownContentValues(TypedDict, total=False):
+    """What `UnknownContent.build` takes.
+
+    What an entry holds whose magic is unknown. A type of its own, since some languages have no
+    field that holds objects or bytes.
+    """
+
+    data: bytes
+
+
+UnknownContent: Construct = Struct(
+    "kafka_log_segment::unknown_content",
+    # From byte 0
+    "data" / GreedyBytes,
+)
 
 
 class EntryBodyValues(TypedDict, total=False):
     """What `EntryBody.build` takes."""
 
     magic: int
-    content: KafkaMessageLegacyValues | KafkaRecordBatchV2Values | bytes
+    content: KafkaMessageLegacyValues | KafkaRecordBatchV2Values | UnknownContentValues | bytes
 
 
 EntryBody: Construct = Struct(
@@ -83,7 +102,7 @@ EntryBody: Construct = Struct(
                     1: With(KafkaMessageLegacy, base_offset=lambda this: this._parent.base_offset),
                     2: With(KafkaRecordBatchV2, base_offset=lambda this: this._parent.base_offset),
                 },
-                GreedyBytes,
+                UnknownContent,
             ),
         ),
     ),

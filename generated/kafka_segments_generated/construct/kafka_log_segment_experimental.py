@@ -32,6 +32,7 @@ from ._support import (
     With,
     length_of,
 )
+from .kafka_log_segment import UnknownContent, UnknownContentValues
 from .kafka_message_legacy import KafkaMessageLegacy, KafkaMessageLegacyValues
 from .kafka_record_batch_v2 import KafkaRecordBatchV2, KafkaRecordBatchV2Values
 from .kafka_record_batch_v3 import KafkaRecordBatchV3, KafkaRecordBatchV3Values
@@ -41,6 +42,7 @@ from .kafka_record_batch_v3_metadata_first import (
 )
 
 if TYPE_CHECKING:
+    from .kafka_log_segment import UnknownContentValues
     from .kafka_message_legacy import KafkaMessageLegacyValues
     from .kafka_record_batch_v2 import KafkaRecordBatchV2Values
     from .kafka_record_batch_v3 import KafkaRecordBatchV3Values
@@ -66,6 +68,7 @@ class EntryBodyValues(TypedDict, total=False):
         | KafkaRecordBatchV2Values
         | KafkaRecordBatchV3Values
         | KafkaRecordBatchV3MetadataFirstValues
+        | UnknownContentValues
         | bytes
     )
 
@@ -96,7 +99,7 @@ EntryBody: Construct = Struct(
                         base_offset=lambda this: this._parent.base_offset,
                     ),
                 },
-                GreedyBytes,
+                UnknownContent,
             ),
         ),
     ),

@@ -225,20 +225,24 @@ class RecordContentValues(TypedDict, total=False):
 RecordContent: Construct = Struct(
     "kafka_record_batch_v3_metadata_first::record_content",
     # From byte 0: key. Not there if it is null, empty if it is empty.
-    "key" / If(lambda this: this.len_key >= 0, Bytes(lambda this: this.len_key)),
+    "key" / If(
+        lambda this: this._parent.heads[this.index].len_key.value >= 0,
+        Bytes(lambda this: this._parent.heads[this.index].len_key.value),
+    ),
     # value. Not there if it is null, empty if it is empty.
-    "value" / If(lambda this: this.len_value >= 0, Bytes(lambda this: this.len_value)),
+    "value" / If(
+        lambda this: this._parent.heads[this.index].len_value.value >= 0,
+        Bytes(lambda this: this._parent.heads[this.index].len_value.value),
+    ),
     # Headers
     "headers" / Sized(
         lambda this: this._parent.heads[this.index].len_headers.value,
         With(HeaderList, num_headers=lambda this: this._parent.heads[this.index].num_headers.value),
     ),
-    # The size of `key`, negative for null.
-    "len_key" / Value(lambda this: this._parent.heads[this.index].len_key.value),
-    # The size of `value`, negative for null.
-    "len_value" / Value(lambda this: this._parent.heads[this.index].len_value.value),
     # Whether the record is of a control batch and its key is one of a control record.
-    "is_control_record" / Value(lambda this: this._parent.is_control and this.len_key >= 4),
+    "is_control_record" / Value(
+        lambda this: this._parent.is_control and this._parent.heads[this.index].len_key.value >= 4,
+    ),
     params={"index": None},
 )
 

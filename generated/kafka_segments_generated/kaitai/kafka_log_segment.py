@@ -162,6 +162,7 @@ class KafkaLogSegment(KaitaiStruct):
                     self._m_content._fetch_instances()
                 else:
                     pass
+                    self._m_content._fetch_instances()
 
             _ = self.magic
             if hasattr(self, '_m_magic'):
@@ -218,7 +219,9 @@ class KafkaLogSegment(KaitaiStruct):
                 self._m_content = kafka_record_batch_v2.KafkaRecordBatchV2(self._parent.base_offset, _io__raw__m_content)
             else:
                 pass
-                self._m_content = self._io.read_bytes_full()
+                self._raw__m_content = self._io.read_bytes_full()
+                _io__raw__m_content = KaitaiStream(BytesIO(self._raw__m_content))
+                self._m_content = KafkaLogSegment.UnknownContent(_io__raw__m_content, self, self._root)
             self._io.seek(_pos)
             return getattr(self, '_m_content', None)
 
@@ -309,6 +312,24 @@ class KafkaLogSegment(KaitaiStruct):
 
             self._m_ofs_magic = self.len_prefix - 1
             return getattr(self, '_m_ofs_magic', None)
+
+
+    class UnknownContent(KaitaiStruct):
+        """What an entry holds whose magic is unknown. A type of its own, since some
+        languages have no field that holds objects or bytes.
+        """
+        def __init__(self, _io, _parent=None, _root=None):
+            super(KafkaLogSegment.UnknownContent, self).__init__(_io)
+            self._parent = _parent
+            self._root = _root
+            self._read()
+
+        def _read(self):
+            self.data = self._io.read_bytes_full()
+
+
+        def _fetch_instances(self):
+            pass
 
 # Fields whose condition does not hold are None.
 KafkaLogSegment.Entry.base_offset = None

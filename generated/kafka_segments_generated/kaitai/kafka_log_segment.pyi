@@ -69,7 +69,7 @@ class KafkaLogSegment(KaitaiStruct):
         @property
         def magic(self) -> int: ...
         @property
-        def content(self) -> KafkaMessageLegacy | KafkaRecordBatchV2 | bytes:
+        def content(self) -> KafkaMessageLegacy | KafkaRecordBatchV2 | KafkaLogSegment.UnknownContent:
             """An instance, so that a damaged entry does not keep the others from
             being shown.
             """
@@ -86,6 +86,15 @@ class KafkaLogSegment(KaitaiStruct):
             attributes: int  # s1 at byte 5
             len_key: int  # s4be at byte 6; keySize
             len_value: int  # s4be at byte 10; valueSize
+
+    class UnknownContent(KaitaiStruct):
+        """What an entry holds whose magic is unknown. A type of its own, since some
+        languages have no field that holds objects or bytes.
+        """
+
+        def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
+
+        data: bytes  # at byte 0
 
     class EntryPrefix(KaitaiStruct):
         """How an entry begins, whatever its magic. No part of `entries`: this is for

@@ -4,6 +4,7 @@
 
 import kaitaistruct
 from kaitaistruct import KaitaiStruct, KaitaiStream, BytesIO
+from . import kafka_log_segment
 from . import kafka_message_legacy
 from . import kafka_record_batch_v2
 from . import kafka_record_batch_v3
@@ -161,6 +162,7 @@ class KafkaLogSegmentExperimental(KaitaiStruct):
                     self._m_content._fetch_instances()
                 else:
                     pass
+                    self._m_content._fetch_instances()
 
             _ = self.high_attributes
             if hasattr(self, '_m_high_attributes'):
@@ -209,7 +211,9 @@ class KafkaLogSegmentExperimental(KaitaiStruct):
                 self._m_content = kafka_record_batch_v3.KafkaRecordBatchV3(self._parent.base_offset, _io__raw__m_content)
             else:
                 pass
-                self._m_content = self._io.read_bytes_full()
+                self._raw__m_content = self._io.read_bytes_full()
+                _io__raw__m_content = KaitaiStream(BytesIO(self._raw__m_content))
+                self._m_content = kafka_log_segment.KafkaLogSegment.UnknownContent(_io__raw__m_content)
             self._io.seek(_pos)
             return getattr(self, '_m_content', None)
 

@@ -3,6 +3,7 @@
 
 from kaitaistruct import KaitaiStream, KaitaiStruct
 
+from .kafka_log_segment import KafkaLogSegment
 from .kafka_message_legacy import KafkaMessageLegacy
 from .kafka_record_batch_v2 import KafkaRecordBatchV2
 from .kafka_record_batch_v3 import KafkaRecordBatchV3
@@ -70,7 +71,7 @@ class KafkaLogSegmentExperimental(KaitaiStruct):
         def layout(self) -> int:
             """The magic, and 0x100 more if bit 8 of magic 3's attributes is set."""
         @property
-        def content(self) -> KafkaMessageLegacy | KafkaRecordBatchV2 | KafkaRecordBatchV3 | KafkaRecordBatchV3MetadataFirst | bytes:
+        def content(self) -> KafkaMessageLegacy | KafkaRecordBatchV2 | KafkaRecordBatchV3 | KafkaRecordBatchV3MetadataFirst | KafkaLogSegment.UnknownContent:
             """An instance, so that a damaged entry does not keep the others from
             being shown.
             """

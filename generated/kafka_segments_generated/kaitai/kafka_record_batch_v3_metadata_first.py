@@ -149,13 +149,13 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             self._read()
 
         def _read(self):
-            if self.len_key >= 0:
+            if self._parent.heads[self.index].len_key.value >= 0:
                 pass
-                self.key = self._io.read_bytes(self.len_key)
+                self.key = self._io.read_bytes(self._parent.heads[self.index].len_key.value)
 
-            if self.len_value >= 0:
+            if self._parent.heads[self.index].len_value.value >= 0:
                 pass
-                self.value = self._io.read_bytes(self.len_value)
+                self.value = self._io.read_bytes(self._parent.heads[self.index].len_value.value)
 
             self._raw_headers = self._io.read_bytes(self._parent.heads[self.index].len_headers.value)
             _io__raw_headers = KaitaiStream(BytesIO(self._raw_headers))
@@ -164,10 +164,10 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
 
         def _fetch_instances(self):
             pass
-            if self.len_key >= 0:
+            if self._parent.heads[self.index].len_key.value >= 0:
                 pass
 
-            if self.len_value >= 0:
+            if self._parent.heads[self.index].len_value.value >= 0:
                 pass
 
             self.headers._fetch_instances()
@@ -180,26 +180,8 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             if hasattr(self, '_m_is_control_record'):
                 return self._m_is_control_record
 
-            self._m_is_control_record =  ((self._parent.is_control) and (self.len_key >= 4))
+            self._m_is_control_record =  ((self._parent.is_control) and (self._parent.heads[self.index].len_key.value >= 4))
             return getattr(self, '_m_is_control_record', None)
-
-        @property
-        def len_key(self):
-            """The size of `key`, negative for null."""
-            if hasattr(self, '_m_len_key'):
-                return self._m_len_key
-
-            self._m_len_key = self._parent.heads[self.index].len_key.value
-            return getattr(self, '_m_len_key', None)
-
-        @property
-        def len_value(self):
-            """The size of `value`, negative for null."""
-            if hasattr(self, '_m_len_value'):
-                return self._m_len_value
-
-            self._m_len_value = self._parent.heads[self.index].len_value.value
-            return getattr(self, '_m_len_value', None)
 
 
     class RecordHead(KaitaiStruct):

@@ -231,12 +231,6 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         """Not there if it is null, empty if it is empty."""
         headers: KafkaRecordBatchV3MetadataFirst.HeaderList  # Headers
         @property
-        def len_key(self) -> int:
-            """The size of `key`, negative for null."""
-        @property
-        def len_value(self) -> int:
-            """The size of `value`, negative for null."""
-        @property
         def is_control_record(self) -> bool:
             """Whether the record is of a control batch and its key is one of a
             control record.

@@ -206,10 +206,10 @@ def _segment(schema: Schema, model: Model) -> Segment | None:
 def _contents(member: Field, switch: SwitchType, model: Model) -> list[Content]:
     contents: dict[tuple[str, ...], Content] = {}
     for value, found in switch.cases:
-        if value is None:
-            raise unsupported("a case for all other values is not supported", member.place)
         struct = model.struct(found.path)
-        if not _is_for_columns(struct, model):
+        if value is None and _has_any_columns(struct, model):
+            raise unsupported("a case for all other values may have no columns", member.place)
+        if value is None or not _is_for_columns(struct, model):
             continue  # a scanner says DAMAGED of it, and other targets read it
         if found.path not in contents:
             contents[found.path] = _content(struct, model)
@@ -220,6 +220,13 @@ def _contents(member: Field, switch: SwitchType, model: Model) -> list[Content]:
 def _is_for_columns(struct: Struct, model: Model) -> bool:
     """Whether a content of a schema of its own has columns at all: without, it is left to other targets."""
     return len(struct.path) > 1 or has_columns(struct, model) or any(batch_columns(struct, model))
+
+
+def _has_any_columns(struct: Struct, model: Model) -> bool:
+    """Whether a content, or what it repeats, has columns."""
+    parts = (each for each in struct.fields + struct.instances if isinstance(each, Field) and each.repeat)
+    structs = [struct_of(each, model) for each in parts if isinstance(each.type, UserType)]
+    return any(has_columns(one, model) for one in (struct, *structs)) or any(batch_columns(struct, model))
 
 
 def _content(struct: Struct, model: Model) -> Content:

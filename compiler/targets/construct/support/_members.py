@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import construct
-from construct import Construct, ConstructError, SizeofError, Subconstruct
+from construct import Construct, ConstructError, GreedyBytes, SizeofError, Subconstruct
 
 from ._changes import check_places, was_assigned
 from ._draft import Draft, as_parsed
@@ -180,7 +180,7 @@ class Checksum(Derived):
 
 
 class Switch(Construct):  # type: ignore[misc]
-    """One of several structs, by a key; the bytes as they are, or nothing, if no case fits.
+    """One of several structs, by a key; if none fits `default`: a struct, the bytes as they are, or nothing.
 
     To build, bytes are taken as they are. If the key is not given either, it is the one case that has all
     fields that are given.
@@ -204,18 +204,20 @@ class Switch(Construct):  # type: ignore[misc]
         return prepare(self._choose(obj, this, path), obj, this, path)
 
     def _choose(self, obj: Any, this: Any, path: str) -> Any:
+        others = () if self.default is None or self.default is GreedyBytes else (self.default,)
+        cases = (*self.cases.values(), *others)
         if isinstance(obj, Tree):
-            return next(case for case in self.cases.values() if struct_of(case) is obj._struct)
+            return next(case for case in cases if struct_of(case) is obj._struct)
         try:
             key = ask(self.key, this, path=path)
         except MissingError as error:
-            fits = {struct_of(case): case for case in self.cases.values() if struct_of(case).takes(obj)}
+            fits = {struct_of(case): case for case in cases if struct_of(case).takes(obj)}
             if len(fits) != 1:
                 raise MissingError("nothing tells which of the cases it is", path=path) from error
             return next(iter(fits.values()))
-        if key not in self.cases:
+        if key not in self.cases and not others:
             raise BuildingError(f"bytes are wanted where the type is {key!r}", path=path)
-        return self.cases[key]
+        return self.cases.get(key, self.default)
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         if isinstance(obj, Draft):

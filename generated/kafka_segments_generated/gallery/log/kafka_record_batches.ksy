@@ -88,6 +88,7 @@ types:
           switch-on: magic
           cases:
             2: kafka_record_batch_v2(_parent.base_offset.as<s8>)
+            _: unknown_content
         doc: |
           An instance, so that a damaged entry does not keep the others from
           being shown.
@@ -112,6 +113,13 @@ types:
           - id: len_value
             -orig-id: valueSize
             type: s4
+  unknown_content:
+    doc: |
+      What an entry holds whose magic is unknown. A type of its own, since some
+      languages have no field that holds objects or bytes.
+    seq:
+      - id: data
+        size-eos: true
   kafka_control_record_key:
     doc: |
       The key of every record in a control batch. It says what the value is.
