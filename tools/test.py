@@ -3,7 +3,7 @@
 Everything fetched goes under `.venv`, `compiler/node_modules` or `.cache`, once. What cannot be had here is
 named to `tests/conftest.py` by `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
 if `KAFKA_SEGMENTS_REQUIRE` asks for them. `--fast` leaves out what needs any of it, and what takes long.
-`--browser` runs nothing but the tests in a browser, in their full form.
+`--browser` runs nothing but the tests in a browser, in their full form, and fails where they cannot run.
 `--long` runs nothing but the tests that have a full form (marker `long`, `tests/forms.py`), in that form.
 `KAFKA_SEGMENTS_SEED` repeats the order of a run. Further arguments go to pytest.
 """
@@ -183,6 +183,8 @@ def main() -> None:
         command += ["-m", FAST if fast else LONG if long else "browser"]
     if long or in_browser:
         os.environ["KAFKA_SEGMENTS_LONG"] = "1"
+    if in_browser:
+        os.environ.setdefault("KAFKA_SEGMENTS_REQUIRE", "browser")
     os.execv(sys.executable, [*command, *arguments])
 
 

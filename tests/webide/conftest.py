@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.webide.web_ide import ROOT, WebIde, browser_page, missing_ide, served
+from tests.webide.web_ide import ROOT, WebIde, browser_page, need_ide, served
 
 BUNDLE = ROOT / "generated" / "webide"
 
@@ -13,8 +13,7 @@ BUNDLE = ROOT / "generated" / "webide"
 @pytest.fixture(scope="session")
 def ide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebIde]:
     """Steps 1 to 3 of the instructions: the files are in the IDE, and the main schema is compiled."""
-    if reason := missing_ide():
-        pytest.skip(f"[browser] {reason}")
+    need_ide()
     with served(tmp_path_factory.mktemp("ide")) as address, browser_page() as page:
         found = WebIde(page, address)
         order = (BUNDLE / "upload-order.txt").read_text(encoding="utf-8").splitlines()

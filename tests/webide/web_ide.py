@@ -19,6 +19,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tools import browser
 
 if TYPE_CHECKING:
@@ -47,8 +48,20 @@ def missing_ide() -> str | None:
     if folder is not None and not Path(folder, "index.html").is_file():
         return f"KAITAI_WEBIDE_OUT names no build of the Kaitai Web IDE: {folder} has no index.html"
     if folder is None and not ARCHIVE.is_file():
-        return "no build of the Kaitai Web IDE: name its folder by KAITAI_WEBIDE_OUT"
+        return (
+            "no build of the Kaitai Web IDE: name its folder by KAITAI_WEBIDE_OUT (docs/webide.md has how to "
+            "build it)"
+        )
     return None
+
+
+def need_ide() -> None:
+    """Skip a test where there is no IDE, or fail it where tests in a browser are required."""
+    reason = missing_ide()
+    if reason and {"all", "browser"} & {*os.environ.get("KAFKA_SEGMENTS_REQUIRE", "").split(",")}:
+        pytest.fail(f"KAFKA_SEGMENTS_REQUIRE asks for the browser tests, but: {reason}", pytrace=False)
+    if reason:
+        pytest.skip(f"[browser] {reason}")
 
 
 @contextmanager
