@@ -87,6 +87,24 @@ def test_a_failure_leaves_nothing(
         (["schemas", "export"], "the following arguments are required: DIR"),
         (["schemas", "export", "out", "--language", "jave"], "did you mean java?"),
         (["schemas", "export", "out", "--package", "a"], "--package is for --language"),
+        (["schemas", "export", "out", "--language", "ruby", "--package", "a"], "ruby has no packages here"),
+        *(
+            (
+                ["schemas", "export", "out", "--language", language, "--package", package],
+                "is not the name of a",
+            )
+            for language, package in (
+                ("go", "../../out"),
+                ("go", "/tmp/out"),
+                ("go", "a.b"),
+                ("java", "../a"),
+                ("java", "a..b"),
+                ("csharp", "a b"),
+                ("php", "a.b"),
+                ("python", "a;b"),
+                ("python", "a\nb"),
+            )
+        ),
     ],
 )
 def test_wrong_usage(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:

