@@ -50,6 +50,10 @@ right.
 numbers that mean nothing. Varints, headers, tagged fields, `kafka_control_record_key` and `kafka_bytes`
 are parts as well.
 
+**Schemas that are an experiment**: `kafka_log_segment_experimental` opens segments with entries of magic 3,
+by `kafka_record_batch_v3`, `kafka_record_batch_v3_metadata_first` and `kafka_record_v3`: a proposal that
+Kafka discarded. No broker writes it. Leave them alone for all other files: one wrong bit makes magic 3 of 2.
+
 **Large files.** 1 MiB opens in a second or two. Of tens of MiB the browser makes hundreds of thousands of
 objects: that takes minutes, and GiB of memory. Leave *disable lazy parsing* off for anything large: it reads
 every record at once.

@@ -75,6 +75,11 @@ def test_the_readme_has_its_steps_and_the_same_order() -> None:
     steps, listed = text.split("## Upload in this order")
     assert re.findall(r"^(\d+)\. ", steps, re.MULTILINE) == [str(number) for number in range(1, 13)]
     assert all(words in " ".join(steps.split()) for words in ("2^53", "Checksums are not computed"))
+    experiment = steps.partition("that are an experiment**")[2].partition("\n\n")[0]
+    named = {name.strip("`") for name in re.findall(r"`\w+`", experiment)}
+    assert named == {
+        path.stem for path in (ROOT / "schemas").glob("*.ksy") if "discarded" in path.read_text()
+    }
     numbered = re.findall(r"^(\d+)\. `(.+)`$", listed, re.MULTILINE)
     schemas = [name for name in upload_order() if name.endswith(".ksy")]
     assert numbered == [(str(number), name) for number, name in enumerate(schemas, 1)]
