@@ -34,7 +34,7 @@ class If(Wrapper):
 
 
 class IfRoom(If):
-    """The same for a condition that asks how many bytes are left.
+    """An `If` whose condition asks how many bytes are left.
 
     While building this is not known. What is given is built then, and what is derived unless None is given.
     """
@@ -124,7 +124,7 @@ class Derived(Wrapper):
 
     @property
     def is_aggregate(self) -> bool:
-        """Whether it tells something of other fields that is neither their length nor a checksum."""
+        """Whether it states something of other fields that is neither their length nor a checksum."""
         return self.follows is None and not self.by_place and not self.stand_in
 
     def says_nothing(self, tree: Tree, value: Any, kept: Mapping[str, Any]) -> bool:
