@@ -210,7 +210,7 @@ class Resolver:
     # Parents
 
     def parent(self, struct: Names) -> Names | None:
-        """The type of `_parent`, where all uses of the struct agree on it and are in its own schema."""
+        """The type of `_parent`, where all uses of the struct in its own schema agree on it."""
         return self._parents.get(struct)
 
     def _find_parents(self) -> dict[Names, Names]:
@@ -218,11 +218,13 @@ class Resolver:
         for declared in self.declarations.types.values():
             for node in (*declared.fields.values(), *declared.instances.values()):
                 for used in self._types_used(declared, node):
-                    uses.setdefault(used, set()).add(declared.path)
+                    # The compiler hands a type of another schema no parent.
+                    if used[0] == declared.path[0]:
+                        uses.setdefault(used, set()).add(declared.path)
         parents = {}
         for used, users in uses.items():
             (user, *others) = users
-            if not others and len(used) > 1 and user[0] == used[0]:
+            if not others and len(used) > 1:
                 parents[used] = user
         return parents
 
