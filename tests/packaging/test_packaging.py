@@ -67,9 +67,11 @@ def test_the_wheel_holds_both_packages_the_shim_and_the_licence(distributions: P
         if path.is_file() and "__pycache__" not in path.parts
         if not path.is_relative_to(ROOT / "generated" / "webide")
     }
-    schemas = {f"kafka_segments/schemas/{path.name}" for path in (ROOT / "schemas").iterdir()}
-    schemas.add("kafka_segments/schemas/ksc.js")
-    assert {name for name in names if ".dist-info/" not in name} == tree | schemas
+    exported = {"kafka_segments/schemas/ksc.js"}
+    for folder, root in (("schemas", ROOT / "schemas"), ("webide", ROOT / "generated" / "webide")):
+        found = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+        exported |= {f"kafka_segments/{folder}/{name}" for name in found}
+    assert {name for name in names if ".dist-info/" not in name} == tree | exported
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert {"pyspark_kafka_segments.py", "kafka_segments/py.typed"} <= tree
     assert {"kafka_segments_generated/py.typed", "kafka_segments_generated/kaitai/kafka_record.pyi"} <= tree
@@ -81,7 +83,8 @@ def test_the_metadata_names_licence_pythons_and_extras(installed: Run) -> None:
         "print(d['License-Expression'], d['Requires-Python'], sorted(d.get_all('Provides-Extra')))"
     )
     said = installed("python", "-c", code).stdout
-    assert said == "Apache-2.0 >=3.11 ['all', 'arrow', 'construct', 'delta', 'iceberg', 'spark', 'stores']\n"
+    extras = ["all", "arrow", "construct", "delta", "iceberg", "report", "spark", "stores"]
+    assert said == f"Apache-2.0 >=3.11 {extras}\n"
 
 
 def test_the_schemas_come_along(installed: Run, tmp_path: Path) -> None:
