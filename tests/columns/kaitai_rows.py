@@ -123,7 +123,7 @@ def _header(entry: Any, check_crc: bool) -> dict[str, int] | None:
             "max_timestamp": -1 if header.timestamp is None else header.timestamp,
         }
     content = entry.body.content
-    if isinstance(content, bytes):
+    if isinstance(content, KafkaLogSegment.UnknownContent):
         return None
     if check_crc and crc32c.crc32c(content.crc_region) != content.crc:
         return None

@@ -109,7 +109,9 @@ def _others() -> Iterator[Job]:
 def _memory() -> Iterator[Job]:
     """The slow way with its objects' memory traced."""
     names = " ".join(
-        name for name in targets.all_targets() if name not in ("columnar", "headers", "unreadable")
+        name
+        for name in targets.all_targets()
+        if name not in ("columnar", "headers", "unreadable", "entry_records")
     )
     yield _job("memory", f"{names} --seed 70 --count 1500 --trace-memory", "memory traced")
 
@@ -126,6 +128,7 @@ SHARES = {
     "ranges": 30,
     "stretches": 30,
     "walks": 30,
+    "entry_records": 20,
     "split": 10,
     "small": 20,
     "times": 20,

@@ -36,6 +36,9 @@ DECODERS = (
 )
 """Modules of the runtime that decode; also all of `codecs`, `formats` and the packages of `segment`."""
 
+EXPORTS = ("schema_files", "gallery_files", "webide_files")
+"""Modules of `formats` that list the schemas as files, and decode nothing."""
+
 
 def decoders() -> list[Path]:
     """The files whose lines are counted: generated decoders, and what decodes in the runtime."""
@@ -48,7 +51,7 @@ def decoders() -> list[Path]:
         for path in (RUNTIME / name).glob("*.py")
     ]
     found = [*generated, *folders, *(RUNTIME / f"{name}.py" for name in DECODERS)]
-    return sorted(found)
+    return sorted(path for path in found if path.stem not in EXPORTS)
 
 
 def is_decoder(file: Path, name: str) -> bool:

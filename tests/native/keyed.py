@@ -13,15 +13,25 @@ from kafka_segments.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
 from kafka_segments.segment.columnar import fused_inflate, fused_scan, wrappers
 from kafka_segments.segment.scan import compiled_search
 from kafka_segments.write import encoder_loops, index_writer, offset_checks
-from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
+from kafka_segments_generated.columns import (
+    kafka_log_segment,
+    kafka_log_segment_experimental,
+    kafka_message_legacy,
+    kafka_record,
+    kafka_record_v3,
+)
 
 FACTORIES: tuple[Callable[..., Any], ...] = (
     kafka_log_segment.scanner,
     kafka_log_segment.head_encoder,
+    kafka_log_segment_experimental.scanner,
+    kafka_log_segment_experimental.head_encoder,
     kafka_message_legacy.decoder,
     kafka_message_legacy.encoder,
     kafka_record.decoder,
     kafka_record.encoder,
+    kafka_record_v3.decoder,
+    kafka_record_v3.encoder,
     wrappers.unwrapper,
     fused_scan.fused_loop,
     fused_inflate.inflater,

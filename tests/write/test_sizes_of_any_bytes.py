@@ -9,7 +9,7 @@ import pytest
 from tests.builders.build import batch, message, record
 from tests.forms import pick
 from tests.report.logs import write
-from tests.report.test_any_bytes import damaged_segment, extreme_segment
+from tests.report.test_hostile_logs import damaged_segment, extreme_segment
 
 from kafka_segments.cli.main import main
 
