@@ -16,12 +16,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 from tests import forms
+from tests.chromium import started_browser
 from tools import browser, java
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -233,6 +237,13 @@ def print_told(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(title)
         for line in lines:
             terminalreporter.line(line)
+
+
+@pytest.fixture(scope="session", name="browser")
+def shared_browser() -> Iterator[Browser]:
+    """Chromium, for all tests of the process."""
+    with started_browser() as opened:
+        yield opened
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -12,16 +12,19 @@ from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from tests.chromium import TIMEOUT_MS
 from tools import docs
-from tools.browser import chromium
 
 import kafka_segments
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 300_000  # milliseconds: other tests may need both cores
 
 
 class Page(HTMLParser):
@@ -155,15 +158,12 @@ def test_every_page_has_a_title_of_its_own(site: dict[Path, Page]) -> None:
 
 
 @pytest.mark.browser
-def test_pages_are_served_and_searched_in_a_browser(site: dict[Path, Page]) -> None:
-    from playwright.sync_api import sync_playwright
-
+def test_pages_are_served_and_searched_in_a_browser(site: dict[Path, Page], browser: Browser) -> None:
     root = next(path.parent for path in site if path.name == "404.html")
-    with served(root) as address, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"], timeout=TIMEOUT)
+    with served(root) as address:
         for scheme, width in (("light", 420), ("dark", 1500)):
             page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
-            page.set_default_timeout(TIMEOUT)
+            page.set_default_timeout(TIMEOUT_MS)
             asked, errors = [], []
             page.on("request", lambda request, asked=asked: asked.append(request.url))
             page.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
@@ -176,8 +176,8 @@ def test_pages_are_served_and_searched_in_a_browser(site: dict[Path, Page]) -> N
             page.locator("input.md-search__input").fill("delete horizon")
             page.locator(".md-search-result__link").first.wait_for()
             assert errors == []
+            page.close()
             assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
-        browser.close()
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.builders.build import batch, patched, record
+from tests.chromium import TIMEOUT_MS
 from tests.report import logs
-from tools.browser import chromium
 
 from kafka_segments.cli.main import main
 from kafka_segments.io.filesystems import Places
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-TIMEOUT = 300_000  # milliseconds: other tests may need both cores
 # What a key may hold, and in part a name: markup, an entity, the ends of an attribute and of a comment, a
 # piece of a template, marks that turn writing round, null, and what terminals obey.
 SCRIPT = "window.hurt=1"
@@ -38,16 +37,6 @@ MARKUP = f"</title></style></pre></svg><script>{SCRIPT}</script>{IMAGE}<svg onlo
 HOSTILE = (
     f"{MARKUP}\"' onmouseover={SCRIPT} x='{{{{7*7}}}}&lt;b&gt;--><!--]]>\u202egnp.exe\u2066\u0000\x1b[2J"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"], timeout=TIMEOUT)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +76,7 @@ def topic_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(browser: Browser, path: Path, **options: Any) -> Iterator[tuple[Page, list[str]]]:
     """A page in a tab, and what it does that it should not: requests, messages, dialogs, new tabs."""
     context = browser.new_context(**options)
-    context.set_default_timeout(TIMEOUT)
+    context.set_default_timeout(TIMEOUT_MS)
     page, seen = context.new_page(), list[str]()
     page.on("request", lambda request: seen.append(f"request {request.url}"))
     page.on("console", lambda message: seen.append(f"console {message.text}"))

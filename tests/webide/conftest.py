@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.webide.web_ide import ROOT, WebIde, browser_page, need_ide, served
+from tests.webide.web_ide import ROOT, WebIde, need_ide, new_page, served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 BUNDLE = ROOT / "generated" / "webide"
 
 
 @pytest.fixture(scope="session")
-def ide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebIde]:
+def ide(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[WebIde]:
     """Steps 1 to 3 of the instructions: the files are in the IDE, and the main schema is compiled."""
     need_ide()
-    with served(tmp_path_factory.mktemp("ide")) as address, browser_page() as page:
+    with served(tmp_path_factory.mktemp("ide")) as address, new_page(browser) as page:
         found = WebIde(page, address)
         order = (BUNDLE / "upload-order.txt").read_text(encoding="utf-8").splitlines()
         found.upload([BUNDLE / name for name in order if not name.startswith("#")])

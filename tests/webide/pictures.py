@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from PIL import Image
-from tests.webide.web_ide import ROOT, WebIde, browser_page, opened, served
+from tests.chromium import started_browser
+from tests.webide.web_ide import ROOT, WebIde, new_page, opened, served
 
 PICTURES = ROOT / "docs" / "pictures"
 BUNDLE = ROOT / "generated" / "webide"
@@ -17,8 +19,9 @@ MAX_LEN = 150_000
 def main() -> None:
     """Take the pictures anew."""
     PICTURES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as address, browser_page() as page:
-        ide = WebIde(page, address)
+    with ExitStack() as stack:
+        address = stack.enter_context(served(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+        ide = WebIde(stack.enter_context(new_page(stack.enter_context(started_browser()))), address)
         ide.upload(
             [path for path in sorted(BUNDLE.iterdir()) if path.name not in ("README.md", "upload-order.txt")]
         )

@@ -20,16 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tools import browser
+from tests.chromium import TIMEOUT_MS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHIVE = ROOT.parent / "shared" / "webide" / "ide-build.tar.xz"
-# A test may run as root in a container. What the IDE asks for from elsewhere (a font), it does not get.
-ARGUMENTS = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-TIMEOUT_MS = 120_000
 SIZE = {"width": 1440, "height": 860}
 
 _LINES = """() => [...document.querySelectorAll('#parsedDataTree .jstree-anchor')].map(anchor => {
@@ -90,18 +87,14 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def browser_page() -> Iterator[Page]:
-    """A page of a new browser with nothing stored, which reaches this machine alone."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=browser.chromium(), args=ARGUMENTS)
-        try:
-            page = started.new_page(viewport=SIZE)
-            page.set_default_timeout(TIMEOUT_MS)
-            yield page
-        finally:
-            started.close()
+def new_page(browser: Browser) -> Iterator[Page]:
+    """A page of a browser, with nothing stored."""
+    page = browser.new_page(viewport=SIZE)
+    try:
+        page.set_default_timeout(TIMEOUT_MS)
+        yield page
+    finally:
+        page.close()
 
 
 class WebIde:
