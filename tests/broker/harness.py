@@ -35,6 +35,7 @@ ORDINARY_WARNINGS = (
     "close NetworkClient that has already been closed",
     # A broker that is stopped while it loads its own topics, on a busy machine.
     "Stopped loading records from __consumer_offsets",
+    "failed due to EventProcessor is closed",
 )
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 METADATA = "partition.metadata"
