@@ -6,19 +6,9 @@ numpy.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from kafka_segments.errors.packages import check_packages
 
-from kafka_segments.errors import MissingExtraError
-
-for _package in ("pyarrow", "numpy", "numba", "llvmlite"):
-    try:
-        _is_there = find_spec(_package) is not None
-    except ValueError:  # something is under this name in sys.modules that is no module
-        _is_there = False
-    if not _is_there:
-        raise MissingExtraError(
-            f"Arrow data need {_package}, to read and to write: pip install 'kafka-segments[arrow]'",
-            extra="arrow",
-        )
+_PACKAGES = "pyarrow", "numpy", "numba", "llvmlite"
+check_packages(_PACKAGES, "Arrow data need", "arrow", ", to read and to write")
 
 from kafka_segments.native import binding as _binding  # noqa: E402, F401  says so if llvmlite cannot be loaded

@@ -1,0 +1,33 @@
+"""Check that the packages of an extra are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+from kafka_segments.errors import MissingExtraError
+
+__all__ = ["check_packages"]
+
+
+def check_packages(packages: Iterable[str], need: str, extra: str, purpose: str = "") -> None:
+    """Check that packages are installed, without importing them.
+
+    Args:
+        packages: their names, as they are imported.
+        need: what needs them, with its verb: "Arrow data need".
+        extra: the extra that installs them.
+        purpose: what follows their name in the message.
+
+    Raises:
+        MissingExtraError: one of them is not.
+    """
+    for package in packages:
+        try:
+            is_there = find_spec(package) is not None
+        except ValueError:  # something is under this name in sys.modules that is no module
+            is_there = False
+        if not is_there:
+            raise MissingExtraError(
+                f"{need} {package}{purpose}: pip install 'kafka-segments[{extra}]'", extra=extra
+            )
