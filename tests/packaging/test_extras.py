@@ -170,7 +170,9 @@ def test_an_extra_ingests(environments, extra, version, tmp_path):
 def test_a_report_is_made_with_its_extra_alone(environments, version, tmp_path):
     run = environments("report", version)
     done = run("kafka-segments", "report", SEGMENT.parent, "-o", tmp_path / "page.html")
-    assert (done.returncode, done.stderr) == (0, "")
+    # The first call in an environment says that it compiles decoders.
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if "compiling decoders" not in line] == []
     assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

@@ -17,7 +17,7 @@ from kafka_segments.write.sizes import FormSize, SizeReport
 
 __all__ = ["write_report"]
 
-_KEYS = (
+_KEYS: tuple[str, ...] = (
     "magic",
     "compression",
     "level",

@@ -151,7 +151,7 @@ def _read(data: bytes | memoryview, bounds: _Bounds) -> tuple[list[pa.RecordBatc
     for event in reader.events():
         if isinstance(event, pa.RecordBatch):
             batches.append(event)
-            content += event.nbytes
+            content += batches[-1].nbytes
             bounds.check(content)
         elif isinstance(event, Damage):
             if isinstance(event.error, MissingCodecError):
