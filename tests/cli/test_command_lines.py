@@ -35,7 +35,9 @@ def lines(page: str, start: str) -> list[list[str]]:
 
 
 def test_the_lines_of_readme_run(here: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    found = lines("README.md", "kafka-segments dump FILE...")
+    found = [
+        words for words in lines("README.md", "kafka-segments dump FILE...") if "--language" not in words
+    ]
     assert len(found) >= 10
     for number, words in enumerate(found):
         # What is not a table is written to a file or directory of its own; offset 512 is beyond this log.
@@ -47,6 +49,13 @@ def test_the_lines_of_readme_run(here: Path, capsysbinary: pytest.CaptureFixture
     assert said.out.count(b'"type":"record"') == 9 and b'value="v8"' in said.out
     assert (here / "converted.log").stat().st_size > 0
     assert list((here / "table").rglob("*.parquet"))
+
+
+@pytest.mark.node
+def test_the_line_of_readme_on_other_languages_runs(here: Path) -> None:
+    (words,) = [words for words in lines("README.md", "kafka-segments dump FILE...") if "--language" in words]
+    run(words)
+    assert list((here / "directory").rglob("*.go"))
 
 
 def test_the_lines_of_the_ingest_page_run(here: Path) -> None:
