@@ -32,6 +32,9 @@ RECORD_COLUMNS = ("offset", "timestamp_ms", "key", "value", "headers")
 """Columns of the records, as `encode_records` takes them."""
 
 
+_MAX_ARENAS = 64  # of several MiB of addresses each
+
+
 @dataclass(frozen=True, slots=True)
 class EntryRecords:
     """Sound entries with their records.
@@ -187,14 +190,19 @@ def _counts(entries: EntryTable, records: pa.RecordBatch) -> Any:
 def _one_by_one(
     data: bytes | memoryview, heads: Any, damages: tuple[Damage, ...], bounds: _Bounds
 ) -> EntryRecords:
-    sound, batches, counts, content = [], [], [], 0
+    sound, counts, content = [], [], 0
+    batches: list[pa.RecordBatch] = []
+    joined: list[pa.RecordBatch] = []
     for row, read in _each(memoryview(data), EntryTable(heads, kafka_log_segment), bounds):
         sound.append(row)
         batches += read
         content += sum(batch.nbytes for batch in read)
         bounds.check(content)
         counts.append(sum(batch.num_rows for batch in read))
-    records = _joined(batches)
+        if len(batches) >= _MAX_ARENAS:  # each batch, however small, keeps the memory that it was read into
+            joined.append(_joined(batches))
+            batches.clear()
+    records = _joined([*joined, *batches])
     return EntryRecords(heads[sound], np.array(counts, np.int64), records, damages)
 
 
