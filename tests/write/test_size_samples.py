@@ -223,17 +223,19 @@ def test_mixed_logs_are_as_far_off_as_the_interval_allows(
     path.write_bytes(sparse_logs.mixed(Random(4), forms.pick(4 << 20, 64 << 20), len_run))
     log, tried = opened(path), forms.pick(FORMS[2:4], FORMS)
     truth = measured([log], None, tried)
-    errors, widths = [], []
+    errors, widths, outside = [], [], Counter[int]()
     for seed in range(forms.pick(3, 20)):
         report = measured([log], SampleLimits(seed, num_bytes=forms.pick(1 << 20, 8 << 20)), tried)
         assert report.sample is not None and report.sample.more_numbers
-        for size, true in zip(report.sizes, truth.sizes, strict=True):
+        for form, (size, true) in enumerate(zip(report.sizes, truth.sizes, strict=True)):
             errors.append(abs(size.num_bytes.value / true.num_bytes.value - 1))
             widths.append(size.num_bytes.relative)
-    outside = sum(error > width for error, width in zip(errors, widths, strict=True))
-    line = f"runs of {len_run}: {max(errors):.2%} off, interval {max(widths):.2%}, {outside} outside"
+            outside[form] += errors[-1] > widths[-1]
+    line = f"runs of {len_run}: {max(errors):.2%} off, interval {max(widths):.2%}, {outside.total()} outside"
     print_at_end("sizes by samples of mixed logs", [line])
-    assert outside <= 0.02 * len(errors)
+    # Forms of one sample stray together, so each is counted alone. Of 20 intervals of 99 %, three or more
+    # miss the truth once in a thousand times; of 120 samples two did.
+    assert max(outside.values()) <= forms.pick(0, 2)
     assert max(errors) < forms.pick(0.08, 0.03)
 
 
