@@ -76,3 +76,30 @@ def test_the_line_of_the_json_lines_page_runs(
     out = capsysbinary.readouterr().out
     assert [line[:15] for line in out.splitlines()] == [b'{"type":"batch"', b'{"type":"record']
     assert out.decode() in (ROOT / "docs" / "jsonl.md").read_text(encoding="utf-8")
+
+
+def test_the_lines_of_the_conversions_page_run(
+    here: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    found = lines("docs/conversions.md", "kafka-segments convert")
+    assert [words[-1] for words in found] == ["zstd:19", "uncompressed"]
+    segment = here / "logs" / "orders-3" / f"{0:020}.log"
+    for words in found:
+        run([str(segment) if word == f"orders-3/{0:020}.log" else word for word in words])
+    assert (here / "small.log").exists() and (here / "plain.log").read_bytes() == segment.read_bytes()
+
+
+def test_the_lines_of_the_page_on_the_command_line_run(
+    here: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    found = lines("docs/command-line.md", "kafka-segments ls ")
+    assert len(found) == 4
+    places = {
+        "/var/lib/kafka/data": "logs",
+        "/data1": "logs",
+        "/data2": "logs",
+        "/data1/orders-3": "logs/orders-3",
+    }
+    for words in found:
+        run([places.get(word, word) for word in words])
+        assert b"orders" in capsysbinary.readouterr().out

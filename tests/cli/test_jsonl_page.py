@@ -138,6 +138,11 @@ CALLS = {
         "transactions-0",
     ],
     "schemas list": ["schemas", "list", "--format", "jsonl"],
+    "convert --codec": ["convert", "--report", "jsonl", "--codec", "lz4", f"shapes-0/{0:020}.log", "OUT"],
+    "ls": ["ls", "--format", "jsonl", "shapes-0", "deleted-head-0"],
+    "ls -l": ["ls", "--format", "jsonl", "-l", "shapes-0"],
+    "ls --level": ["ls", "--format", "jsonl", "--level", "topics", "--headers", "shapes-0"],
+    "ls --level partitions": ["ls", "--format", "jsonl", "--level", "partitions", "shapes-0"],
 }
 # Objects that these calls print; others need damage, snapshots, or a directory that misses something.
 PRINTED = {
@@ -147,6 +152,11 @@ PRINTED = {
     "sizes": {"source", "size", "loss"},
     "sizes --sample": {"source", "sample", "size", "loss"},
     "schemas list": {"schema"},
+    "convert --codec": {"recompression"},
+    "ls": {"copy", "passed_over", "total"},
+    "ls -l": {"segment", "total"},
+    "ls --level": {"topic", "total"},
+    "ls --level partitions": {"partition", "total"},
 }
 
 
@@ -161,7 +171,7 @@ def test_objects_of_other_verbs_have_the_keys_of_the_page(
     printed = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
     section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
     rows = re.findall(r"^\| (`.+?) \| `(\w+)` \| (.+?) \| .+ \|$", section, re.MULTILINE)
-    name = verb.partition(" --")[0]
+    name = verb.partition(" -")[0]
     documented = {kind: re.findall(r"`(\w+)`", keys) for verbs, kind, keys in rows if f"`{name}`" in verbs}
     assert {line["type"] for line in printed} == PRINTED[verb] <= documented.keys()
     for line in printed:
@@ -176,7 +186,11 @@ def test_the_page_lists_every_object_of_other_verbs() -> None:
     text = "".join((cli / name).read_text(encoding="utf-8") for name in modules)
     named = set(re.findall(r'"type": "(\w+)"', text)) | set(re.findall(r'_values\("(\w+)"', text))
     assert len(named) > 10
-    assert named | {"loss", "conversion", "source", "sample", "size", "schema"} == documented
+    of_ls = {"topic", "partition", "copy", "segment", "total"}
+    assert (
+        named | {"loss", "conversion", "recompression"} | {"source", "sample", "size", "schema"} | of_ls
+        == documented
+    )
 
 
 def test_every_verb_with_json_lines_is_on_the_page() -> None:

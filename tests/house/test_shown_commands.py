@@ -27,6 +27,10 @@ RUN_BY = {
         "$ kafka-segments ingest build/run": f"{HERE}::test_readme_shows_what_make_run_runs",
         "kafka-segments dump FILE...": f"{LINES}::test_the_lines_of_readme_run",
     },
+    "docs/command-line.md": {
+        "kafka-segments ls ": f"{LINES}::test_the_lines_of_the_page_on_the_command_line_run"
+    },
+    "docs/conversions.md": {"kafka-segments convert": f"{LINES}::test_the_lines_of_the_conversions_page_run"},
     "docs/ingest.md": {
         "kafka-segments ingest SRC...": f"{LINES}::test_the_lines_of_the_ingest_page_run",
         # Tables in a store: tests/ingest has a store of its own, and this line its address alone.

@@ -1,4 +1,4 @@
-"""Subcommand `convert`: a segment in another message format, with a report of what is lost."""
+"""Subcommand `convert`: a segment in another message format or with another codec, with a report."""
 
 from __future__ import annotations
 
@@ -8,27 +8,32 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import refuse_other_file
+from kafka_segments.cli.parsing import add_examples
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.errors import MissingCodecError, OptionError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import parse_directory_name
 from kafka_segments.log.log_dir import log_dir_root
+from kafka_segments.segment.recompression import Recompression, recompress
 
 if TYPE_CHECKING:
     from kafka_segments.write.convert import Conversion
 
 __all__ = ["add_parser", "run"]
 
+_OF_FORMATS = ("first_offset", "leader_epoch", "batch_size", "experimental_magic3", "metadata_first")
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `convert` to the command's parsers."""
     parser = subparsers.add_parser(
         "convert",
-        help="write a segment in another message format",
+        help="write a segment in another message format, or with another codec",
         description="Write a segment in another message format, as Kafka's brokers did it: up to magic 2 as "
         "they stored what old producers sent, down to 1 or 0 as they served old consumers. What is of that "
         "format already, or going down of an older one, is copied byte for byte. What cannot be carried is "
-        "counted on standard output.",
+        "counted on standard output. With --codec the format stays: each batch is compressed anew, as a "
+        "topic's compression.type would, with its records, offsets and header as they are.",
         epilog="Exit status: 0 done, 1 damage (all that is sound was converted), 2 wrong usage, a file that "
         "cannot be opened or a batch that the format cannot hold (nothing was written), 3 the output could "
         "not be written.",
@@ -37,7 +42,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "destination", metavar="DEST", help="a file that does not exist, not in the partition of SRC"
     )
-    parser.add_argument("--to-magic", type=int, choices=(0, 1, 2, 3), required=True, help="the format")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--to-magic", type=int, choices=(0, 1, 2, 3), help="the format")
+    what.add_argument(
+        "--codec",
+        metavar="CODEC[:LEVEL]",
+        help="producer (what each batch has: a copy of what is sound), uncompressed or none, gzip, snappy, "
+        "lz4, zstd; a level as in zstd:19 also compresses batches anew that have the codec",
+    )
     parser.add_argument(
         "--report", choices=("jsonl", "text"), default="text", help="form of the report; default: text"
     )
@@ -64,6 +76,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="to magic 3: the layout with the metadata of all records before keys and values",
     )
+    add_examples(
+        parser,
+        (
+            "convert old/t-0/00000000000000000000.log new.log --to-magic 2",
+            "messages of magic 0 or 1 as batches",
+        ),
+        (
+            "convert t-0/00000000000000000000.log small.log --codec zstd:19",
+            "the same records, in fewer bytes",
+        ),
+    )
     parser.set_defaults(run=run)
 
 
@@ -80,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         for data in conversion:
             output.write(data)
-        if damages.status and not conversion.report.num_bytes:
+        if damages.status and not output.size:
             raise OptionError(
                 "nothing in it is sound, so nothing is written: is this a segment?", path=arguments.source
             )
@@ -133,7 +156,11 @@ def _checked_destination(source: str, destination: str) -> str:
     return resolved
 
 
-def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversion:
+def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversion | Recompression:
+    if arguments.codec is not None:
+        _refuse_options(arguments, "--to-magic", *_OF_FORMATS)
+        codec, level = _codec(arguments.codec)
+        return recompress(arguments.source, codec, level=level, on_damage=on_damage)
     from kafka_segments.write.convert import convert_magic3, down_convert, up_convert
 
     if arguments.to_magic == 3 and not arguments.experimental_magic3:
@@ -160,17 +187,26 @@ def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversio
     )
 
 
+def _codec(text: str) -> tuple[str, int | None]:
+    """The codec and the level of a text such as `zstd:19`."""
+    name, colon, level = text.partition(":")
+    if colon and not level.removeprefix("-").isdecimal():
+        raise OptionError(f"--codec {text!r}: give a level as a number, as in zstd:19")
+    return name, int(level) if colon else None
+
+
 def _refuse_options(arguments: argparse.Namespace, use: str, *names: str) -> None:
     for name in names:
-        if getattr(arguments, name) is not None:
+        if getattr(arguments, name) not in (None, False):
             raise OptionError(f"--{name.replace('_', '-')} is for {use}")
 
 
-def _print_report(conversion: Conversion, form: str) -> None:
-    report = conversion.report.to_jsonl() if form == "jsonl" else conversion.report.to_text()
+def _print_report(conversion: Conversion | Recompression, form: str) -> None:
+    report = conversion.tally if isinstance(conversion, Recompression) else conversion.report
+    text = report.to_jsonl() if form == "jsonl" else report.to_text()
     try:
         with console.writing() as stdout:
-            stdout.write(report.encode())
+            stdout.write(text.encode())
             stdout.flush()
     except BrokenPipeError:
         console.silence_stdout()

@@ -15,7 +15,7 @@ from kafka_segments.errors.escaping import shown
 from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.query.options import OPTIONS, did_you_mean
 
-__all__ = ["add_named_options", "add_options", "named_options", "new_parser", "options_of"]
+__all__ = ["add_examples", "add_named_options", "add_options", "named_options", "new_parser", "options_of"]
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
@@ -51,6 +51,12 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.allow_abbrev = False
+        self.examples: list[tuple[str, str]] = []
+
+    def format_help(self) -> str:
+        """Return the help, with the examples at its end."""
+        lines = [f"  kafka-segments {command}\n      {words}\n" for command, words in self.examples]
+        return super().format_help() + "".join(["\nexamples:\n", *lines] if lines else [])
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments, and end the process with status 2."""
@@ -92,6 +98,17 @@ class _Parser(argparse.ArgumentParser):
         choices = ", ".join(known)
         name = "/".join(action.option_strings) or action.metavar or action.dest
         self.error(f"argument {name}: invalid choice: {value!r}{hint} (choose from {choices})")
+
+
+def add_examples(parser: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:
+    """Add examples to the help of a subcommand.
+
+    Args:
+        parser: made by a parser of `new_parser`.
+        examples: each a command line, without the program's name, and what it does.
+    """
+    assert isinstance(parser, _Parser)
+    parser.examples += examples
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
