@@ -15,6 +15,7 @@ from kafka_segments.cli import (
     convert,
     dump,
     ingest,
+    ls,
     plan,
     report,
     rewind,
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_parser(subparsers)
     dump.add_parser(subparsers)
     ingest.add_parser(subparsers)
+    ls.add_parser(subparsers)
     plan.add_parser(subparsers)
     report.add_parser(subparsers)
     rewind.add_parser(subparsers)

@@ -16,7 +16,7 @@ from kafka_segments.formats.entries import (
     Record,
 )
 
-__all__ = ["counted", "file_line", "line", "lost_offsets", "remedy"]
+__all__ = ["counted", "file_line", "line", "lost_offsets", "moment_words", "remedy"]
 
 _LONGEST, _MAX_LEN_SHORTENED = 4096, 1024  # bytes of a value in a line
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -51,7 +51,7 @@ def _batch(batch: Batch) -> str:
         f"{batch.size} bytes",
         f"magic {batch.magic}",
         batch.compression or f"codec {batch.compression_id}",
-        f"{batch.timestamp_type} up to {_time(batch.max_timestamp)}",
+        f"{batch.timestamp_type} up to {moment_words(batch.max_timestamp)}",
     ]
     if batch.partition_leader_epoch >= 0:
         words.append(f"leader epoch {batch.partition_leader_epoch}")
@@ -64,7 +64,7 @@ def _batch(batch: Batch) -> str:
     if batch.is_control:
         words.append("control")
     if batch.delete_horizon_ms is not None:
-        words.append(f"delete horizon {_time(batch.delete_horizon_ms)}")
+        words.append(f"delete horizon {moment_words(batch.delete_horizon_ms)}")
     if isinstance(batch, ExperimentalBatch):
         words.append("metadata first" if batch.has_metadata_first else "experimental")
     if batch.crc_valid is False:
@@ -78,7 +78,7 @@ def counted(number: int | str, noun: str) -> str:
 
 
 def _record(record: Record) -> str:
-    words = [f"{record.offset} {_time(record.timestamp)}"]
+    words = [f"{record.offset} {moment_words(record.timestamp)}"]
     if record.control is not None:
         words.append(_control(record.control))
     else:
@@ -137,7 +137,8 @@ def _data(data: bytes | None) -> str:
     return f'"{escape(text)}"{suffix}'
 
 
-def _time(milliseconds: int) -> str:
+def moment_words(milliseconds: int) -> str:
+    """Return a timestamp in UTC as ISO 8601; a dash for none, a number beyond the year 9999."""
     if milliseconds == -1:
         return "-"
     try:

@@ -48,6 +48,9 @@ class HeaderSummary:
         is_append_time: whether `max_timestamp` is that of every record.
         producer_id: -1 for none.
         has_records: whether it holds data records: not a control batch, and not emptied by the cleaner.
+        magic: of its format.
+        compression_id: number of the codec.
+        num_records: its records, those of a control batch too; None for a wrapper of magic 0 or 1.
     """
 
     position: int
@@ -58,6 +61,9 @@ class HeaderSummary:
     is_append_time: bool
     producer_id: int = -1
     has_records: bool = True
+    magic: int = 2
+    compression_id: int = 0
+    num_records: int | None = None
 
 
 def iter_header_summaries(source: Source, position: int = 0) -> Iterator[HeaderSummary | Damage]:
@@ -91,14 +97,25 @@ def _heads_of(piece: Any) -> Iterator[HeaderSummary]:
         timestamp = timestamp if magic else _NO_TIMESTAMP
         if magic >= 2:
             last = max(base, base + delta, base + count - 1)
+            has_records = not is_control and count != 0
             yield HeaderSummary(
-                begin, end, base, last, timestamp, kind == 1, producer, not is_control and count != 0
+                begin, end, base, last, timestamp, kind == 1, producer, has_records, magic, codec, count
             )
         else:
             first = base if codec == 0 else None
             # Old versions of librdkafka left 0 in wrappers: then their messages may have any offset.
             last = (1 << 63) - 1 if first is None and base == 0 else base
-            yield HeaderSummary(begin, end, first, last, timestamp, kind == 1)
+            yield HeaderSummary(
+                begin,
+                end,
+                first,
+                last,
+                timestamp,
+                kind == 1,
+                magic=magic,
+                compression_id=codec,
+                num_records=1 if codec == 0 else None,
+            )
 
 
 def _slow_heads(source: Source, position: int) -> Iterator[HeaderSummary | Damage]:
@@ -121,4 +138,7 @@ def head_of(batch: Batch) -> HeaderSummary:
         batch.timestamp_type == "LogAppendTime",
         batch.producer_id,
         not batch.is_control and batch.num_records != 0,
+        batch.magic,
+        batch.compression_id,
+        1 if is_plain else batch.num_records,
     )

@@ -1,0 +1,186 @@
+"""Subcommand `ls`: topics, partitions, copies and segments, with their offsets, times, sizes and codecs."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+from kafka_segments.cli import console
+from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
+from kafka_segments.cli.ls_lines import Listing, write_listing
+from kafka_segments.cli.ls_rows import LEVELS, SORT_KEYS, ListRow, row_of, rows_at, sorted_rows
+from kafka_segments.cli.parsing import add_examples, named_options
+from kafka_segments.cli.sources import matches_of
+from kafka_segments.cli.table_argument import add_store_option
+from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
+from kafka_segments.formats.file_names import real_path
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
+from kafka_segments.log.model import PartitionCopy, StoredSegment
+from kafka_segments.log.opening import NUM_REQUESTS, is_remote
+from kafka_segments.log.segment_figures import SegmentFigures, figures_by_ends, figures_by_headers
+from kafka_segments.log.skipped_files import SkippedFiles
+
+__all__ = ["add_parser", "run"]
+
+_SECONDS_BEFORE = 2.0  # that no progress is shown
+_NUM_AHEAD = 1024  # segments that are read between two updates of the progress
+
+Read = Callable[[Places, StoredSegment], SegmentFigures]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `ls` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "ls",
+        help="list topics, partitions, copies or segments",
+        description="List what is in log directories, partitions' directories and tiers: offsets, times, "
+        "sizes, codecs and message formats. Only headers are read. Without --headers these are the first one "
+        "of each segment, the last entry of its time index and the last batches of the newest segment: sizes "
+        "and offsets are exact then as far as files are named right; codecs and formats are those at the "
+        "ends of segments.",
+        epilog="Exit status: 0 clean, 1 a segment without a readable header where one must be, or a wrong "
+        "file beside the segments, 2 something that cannot be opened (the rest was listed), 3 the output "
+        "could not be written.",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="log directories, partitions' directories, tiers, .log files, patterns of such; paths or "
+        "addresses",
+    )
+    levels = parser.add_mutually_exclusive_group()
+    levels.add_argument(
+        "--level", choices=LEVELS, default="copies", help="what a line stands for; default: copies"
+    )
+    levels.add_argument(
+        "-l", dest="level", action="store_const", const="segments", help="the same as --level segments"
+    )
+    parser.add_argument(
+        "--headers",
+        action="store_true",
+        help="read all headers: numbers of batches and records, bytes of each codec and format, all exact",
+    )
+    parser.add_argument("--sort", choices=SORT_KEYS, default="name", help="order of lines; default: name")
+    parser.add_argument("-r", "--reverse", action="store_true", help="in reverse order")
+    parser.add_argument("--bytes", action="store_true", help="sizes as numbers of bytes")
+    parser.add_argument(
+        "--format", choices=("jsonl", "csv", "text"), default="text", help="default: text, for people"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="segments that are read at once; default: 1"
+    )
+    add_store_option(parser)
+    add_progress_option(parser)
+    add_examples(
+        parser,
+        ("ls /var/lib/kafka/data", "each partition's directory"),
+        ("ls --level topics --sort size -r /data1 /data2", "the largest topics of two disks first"),
+        ("ls -l --headers /data1/orders-0", "each segment of a partition, exactly"),
+        ("ls --format csv -l /var/lib/kafka/data > segments.csv", "segments for a spreadsheet"),
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    if arguments.jobs < 1:
+        raise OptionError(f"--jobs {arguments.jobs}: give 1 or more")
+    draw = is_drawn(arguments)
+    places = Places(store_settings(named_options(arguments.option, ())))
+    skipped: list[SkippedFiles] = []
+    with console.waiting("listing directories"):
+        copies, status = _copies(places, arguments.paths, skipped)
+    read = figures_by_headers if arguments.headers else figures_by_ends
+    with ExitStack() as stack:
+        progress = JobProgress(stack, "reading headers", draw=draw, verb="ls")
+        segments = list(_rows(places, copies, read, arguments.jobs, progress))
+    rows = sorted_rows(rows_at(arguments.level, segments), arguments.sort, is_reversed=arguments.reverse)
+    findings = [one for copy in copies for one in copy.findings]
+    listing = Listing(arguments.level, rows, rows_at("total", segments), skipped, findings)
+    for row in segments:
+        for error in row.errors:
+            console.say(f"{error if error.path else error.with_context(path=row.path)}")
+            status = max(status, console.status_of(error))
+    for wrong in of_kinds(findings, Kind.UNUSED):
+        console.say(str(wrong))
+        status = max(status, console.FINDINGS)
+    _say_left_out(skipped, of_kinds(findings, *LEFT_OUT_KINDS))
+    try:
+        with console.writing() as stdout:
+            write_listing(listing, arguments.format, stdout, is_human=not arguments.bytes)
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+    return status
+
+
+def _say_left_out(skipped: Sequence[SkippedFiles], left_out: Sequence[Finding]) -> None:
+    for other in skipped:
+        console.say(str(other))
+    for finding in left_out:
+        console.say(str(finding))
+
+
+def _copies(
+    places: Places, given: Sequence[str], skipped: list[SkippedFiles]
+) -> tuple[list[PartitionCopy], int]:
+    """Find the copies at all paths, each directory once; say what cannot be listed."""
+    found: dict[str, PartitionCopy] = {}
+    status = console.CLEAN
+    for one in given:
+        try:
+            if one == "-":
+                raise OptionError("standard input cannot be listed: give directories or .log files")
+            for path in matches_of(places, one):
+                aside: list[SkippedFiles] = []
+                for copy in discover(places, [path], skipped=aside, prefer_names=True):
+                    _take(found, copy)
+                skipped += [other for other in aside if other not in skipped]
+        except KafkaFormatError as error:
+            console.say(str(error))
+            status = max(status, console.NOT_OPENED)
+    return sorted(found.values(), key=lambda copy: (copy.topic, copy.partition, copy.path)), status
+
+
+def _take(found: dict[str, PartitionCopy], copy: PartitionCopy) -> None:
+    """Take a copy; of the same directory given file by file, all files that were given."""
+    key = real_path(copy.path or ".")
+    known = found.get(key)
+    if known is None or len(copy.segments) > len(known.segments):
+        found[key] = copy
+
+
+def _rows(
+    places: Places, copies: Sequence[PartitionCopy], read: Read, num_jobs: int, progress: JobProgress
+) -> Iterator[ListRow]:
+    """Yield a row for each segment, in order."""
+    work = [(copy, segment) for copy in copies for segment in copy.segments]
+    is_far = any(is_remote(segment.file) for _copy, segment in work[:1])
+    total = sum(segment.size for _copy, segment in work)
+    started, done = time.monotonic(), 0
+    with ThreadPoolExecutor(max(num_jobs, NUM_REQUESTS if is_far else 1)) as pool:
+        for start in range(0, len(work), _NUM_AHEAD):
+            part = work[start : start + _NUM_AHEAD]
+            for pair, figures in zip(
+                part, pool.map(lambda one: _read(places, read, one[1]), part), strict=True
+            ):
+                yield row_of(*pair, figures)
+                done += pair[1].size
+                if time.monotonic() - started > _SECONDS_BEFORE:
+                    progress.show(done, total)
+
+
+def _read(places: Places, read: Read, segment: StoredSegment) -> SegmentFigures:
+    try:
+        return read(places, segment)
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        end = segment.base_offset if segment.end_offset is None else segment.end_offset
+        return SegmentFigures(False, segment.base_offset, end, errors=(error,))

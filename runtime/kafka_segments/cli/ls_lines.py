@@ -1,0 +1,182 @@
+"""Output of `ls`: as a table, as JSON lines or as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from kafka_segments.cli import jsonl
+from kafka_segments.cli.jobs import size_words
+from kafka_segments.cli.ls_rows import ListRow
+from kafka_segments.cli.tables import table_lines
+from kafka_segments.cli.text import counted, moment_words
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
+from kafka_segments.log.segment_figures import codec_name
+from kafka_segments.log.skipped_files import SkippedFiles
+
+__all__ = ["Listing", "write_listing"]
+
+_TITLES = ("segments", "start", "end", "size", "first time", "last time", "codecs", "formats", "records")
+_NAMES = ("topic", "partition", "directory", "path", "base_offset")
+_NUMBERS = (
+    "num_topics",
+    "num_partitions",
+    "num_copies",
+    "num_segments",
+    "num_bytes",
+    "num_bytes_beside",
+    "start_offset",
+    "end_offset",
+    "first_timestamp",
+    "max_timestamp",
+    "num_batches",
+    "num_records",
+    "num_old_segments",
+    "num_old_bytes",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What `ls` prints.
+
+    Attributes:
+        level: what a row stands for.
+        rows: in their order.
+        totals: one row of all.
+        skipped: files and directories that a broker would not read.
+        findings: of the copies.
+    """
+
+    level: str
+    rows: Sequence[ListRow]
+    totals: Sequence[ListRow]
+    skipped: Sequence[SkippedFiles]
+    findings: Sequence[Finding]
+
+
+def write_listing(listing: Listing, form: str, output: BinaryIO, *, is_human: bool) -> None:
+    """Write a listing.
+
+    Args:
+        listing: what is listed.
+        form: "text", "jsonl" or "csv".
+        output: where to.
+        is_human: sizes with units, in text.
+    """
+    if form == "jsonl":
+        for values in _objects(listing):
+            output.write(jsonl.encode(values))
+    elif form == "csv":
+        output.write(_csv(listing.rows).encode("utf-8", "surrogateescape"))
+    else:
+        lines = "".join(f"{line}\n" for line in _lines(listing, is_human=is_human))
+        output.write(lines.encode("utf-8", "backslashreplace"))
+
+
+def _objects(listing: Listing) -> Iterator[dict[str, Any]]:
+    kind = {"copies": "copy"}.get(listing.level, listing.level[:-1])
+    for row in listing.rows:
+        yield {"type": kind} | _values(row)
+    for other in listing.skipped:
+        yield {"type": "passed_over", "paths": list(other.paths), "why": other.why}
+    for one in of_kinds(listing.findings, *LEFT_OUT_KINDS):
+        values = {"type": "left_out", "topic": one.topic, "partition": one.partition}
+        offsets = {"first_offset": one.first_offset, "last_offset": one.last_offset}
+        yield values | offsets | {"num_bytes": one.num_bytes, "paths": [one.path], "why": one.detail}
+    for wrong in of_kinds(listing.findings, Kind.UNUSED):
+        yield {
+            "type": "finding",
+            "path": wrong.path,
+            "error": type(wrong.error).__name__,
+            "detail": wrong.detail,
+        }
+    for row in listing.totals:
+        yield {"type": "total"} | _values(row)
+
+
+def _values(row: ListRow) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(row, name) for name in (*_NAMES, *_NUMBERS)}
+    codecs = {codec_name(number): size for number, size in row.codecs.items()}
+    magics = {str(magic): size for magic, size in row.magics.items()}
+    values |= {"codecs": list(codecs), "magics": list(row.magics)}
+    values["bytes_by_codec"] = codecs if row.is_exact else None
+    values["bytes_by_magic"] = magics if row.is_exact else None
+    return values | {"read": _read(row), "errors": _errors(row)}
+
+
+def _read(row: ListRow) -> str:
+    """What the figures are made of."""
+    return "headers" if row.is_exact else "ends"
+
+
+def _errors(row: ListRow) -> list[dict[str, Any]]:
+    return [
+        {"error": type(one).__name__, "position": one.position, "detail": one.detail} for one in row.errors
+    ]
+
+
+def _csv(rows: Sequence[ListRow]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*_NAMES, *_NUMBERS, "codecs", "magics", "read"))
+    for row in rows:
+        numbers = (getattr(row, name) for name in (*_NAMES, *_NUMBERS))
+        writer.writerow((*numbers, _codecs(row), _magics(row), _read(row)))
+    return text.getvalue()
+
+
+def _codecs(row: ListRow) -> str:
+    return " ".join(map(codec_name, row.codecs))
+
+
+def _magics(row: ListRow) -> str:
+    return " ".join(map(str, row.magics))
+
+
+def _lines(listing: Listing, *, is_human: bool) -> Iterator[str]:
+    total = listing.totals[0]
+    is_counted = total.is_exact and bool(listing.rows)
+    titles = [listing.level, *_TITLES[: None if is_counted else -1]]
+    rows = [_texts(row, is_human=is_human)[: len(titles)] for row in (*listing.rows, total)]
+    head, rule, *texts = table_lines(titles, rows)
+    yield from (head, rule, *texts[:-1], rule, texts[-1])
+    yield from _notes(listing, total, is_human=is_human)
+
+
+def _notes(listing: Listing, total: ListRow, *, is_human: bool) -> Iterator[str]:
+    how = "" if total.is_exact else "; codecs, formats and times are those of their ends (--headers: of all)"
+    beside, old = _size(total.num_bytes_beside, is_human), _size(total.num_old_bytes, is_human)
+    yield (
+        f"{counted(total.num_topics, 'topic')}, {counted(total.num_partitions, 'partition')} in "
+        f"{total.num_copies} directories; files beside segments: {beside}{how}"
+    )
+    if not total.num_old_segments:
+        return
+    topics = sorted({row.topic or "" for row in listing.rows if row.num_old_segments})
+    yield (
+        f"magic 0 or 1: {counted(total.num_old_segments, 'segment')}, {old}, in {', '.join(topics)}. Kafka 4 "
+        "serves these messages as they are, and converts them for no client (KIP-724); "
+        "`kafka-segments convert --to-magic 2` writes a segment anew"
+    )
+
+
+def _texts(row: ListRow, *, is_human: bool) -> list[str]:
+    numbers = row.num_segments, row.start_offset, row.end_offset
+    times = row.first_timestamp, row.max_timestamp
+    return [
+        row.name,
+        *("" if number is None else str(number) for number in numbers),
+        _size(row.num_bytes, is_human),
+        *(moment_words(-1 if one is None else one) for one in times),
+        _codecs(row) or "-",
+        _magics(row) or "-",
+        "-" if row.num_records is None else str(row.num_records),
+    ]
+
+
+def _size(num_bytes: int, is_human: bool) -> str:
+    return size_words(num_bytes) if is_human else str(num_bytes)
