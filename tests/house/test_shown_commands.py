@@ -28,7 +28,8 @@ RUN_BY = {
         "kafka-segments dump FILE...": f"{LINES}::test_the_lines_of_readme_run",
     },
     "docs/command-line.md": {
-        "kafka-segments ls ": f"{LINES}::test_the_lines_of_the_page_on_the_command_line_run"
+        "kafka-segments completion": "tests/cli/test_completion.py::test_the_lines_of_the_page_run",
+        "kafka-segments ls ": f"{LINES}::test_the_lines_of_the_page_on_the_command_line_run",
     },
     "docs/conversions.md": {"kafka-segments convert": f"{LINES}::test_the_lines_of_the_conversions_page_run"},
     "docs/ingest.md": {

@@ -90,6 +90,7 @@ NUM_RECORDS = 24
 PACKAGES = {
     "core": "crc32c",
     "arrow": "pyarrow",
+    "completion": "shtab",
     "construct": "construct",
     "delta": "deltalake",
     "iceberg": "pyiceberg.catalog.sql",

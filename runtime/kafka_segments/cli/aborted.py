@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_segments.cli import console, jsonl, text
+from kafka_segments.cli.parsing import add_examples
 from kafka_segments.cli.sources import matches_of
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.errors.escaping import escape
@@ -48,6 +49,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
+    )
+    add_examples(
+        parser,
+        ("aborted /data1/orders-3", "aborted and open transactions of a partition"),
+        ("aborted --format jsonl /data1", "of all partitions, a line each"),
     )
     parser.set_defaults(run=run)
 

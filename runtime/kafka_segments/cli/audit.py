@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
-from kafka_segments.cli.parsing import add_named_options, named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.table_argument import table_of
 from kafka_segments.cli.tables import print_table
 from kafka_segments.formats.file_names import is_address
@@ -39,6 +39,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("destination", metavar="DEST", help="a table of ingest")
     parser.add_argument("sources", nargs="*", metavar="SRC", help="what ingest was given")
     add_named_options(parser)
+    add_examples(
+        parser,
+        ("audit table", "whether the table has each offset once"),
+        ("audit table /var/lib/kafka/data", "and what its logs have that it lacks"),
+    )
     parser.set_defaults(run=run)
 
 

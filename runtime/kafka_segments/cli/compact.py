@@ -14,7 +14,7 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.parsing import add_named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options
 from kafka_segments.cli.table_argument import table_of
 from kafka_segments.query import option_values as values
 
@@ -47,6 +47,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_named_options(parser)
     add_engine_options(parser)
     add_progress_option(parser)
+    add_examples(
+        parser,
+        ("compact table --target-size 512m", "files of half a gigabyte"),
+    )
     parser.set_defaults(run=run)
 
 

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.parsing import add_examples
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
     KafkaFormatError,
@@ -125,6 +126,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="read batches of magic 3 too, a proposal that Kafka discarded; never for other files, where one "
         "wrong bit makes a batch look like that",
+    )
+    add_examples(
+        parser,
+        ("dump /data1/orders-3", "all segments of a partition"),
+        ("dump --offsets 500:510 --format jsonl /data1/orders-3/*.log", "ten records as JSON lines"),
+        ("dump --isolation read_committed /data1/orders-3", "what a consumer of committed records is given"),
+        ("ssh broker cat 00000000000000000000.log | kafka-segments dump -", "a segment of another machine"),
     )
     parser.set_defaults(run=run)
 

@@ -17,7 +17,7 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.parsing import add_named_options, add_options, named_options, options_of
+from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
 from kafka_segments.cli.run_files import add_run_file_options, check_run_files, write_run_files
 from kafka_segments.cli.tables import print_table
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
@@ -72,6 +72,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_progress_option(parser)
     parser.add_argument(
         "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
+    )
+    add_examples(
+        parser,
+        ("ingest /var/lib/kafka/data table", "all topics into Parquet; the next run goes on from there"),
+        (
+            "ingest --subscribe orders --engine local /data1 /data2 table",
+            "one topic of two disks, without Spark",
+        ),
     )
     parser.set_defaults(run=run)
 

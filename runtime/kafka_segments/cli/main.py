@@ -11,6 +11,7 @@ from kafka_segments.cli import (
     aborted,
     audit,
     compact,
+    completion,
     console,
     convert,
     dump,
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     aborted.add_parser(subparsers)
     audit.add_parser(subparsers)
     compact.add_parser(subparsers)
+    completion.add_parser(subparsers, parser)
     convert.add_parser(subparsers)
     dump.add_parser(subparsers)
     ingest.add_parser(subparsers)

@@ -15,7 +15,16 @@ from kafka_segments.errors.escaping import shown
 from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.query.options import OPTIONS, did_you_mean
 
-__all__ = ["add_examples", "add_named_options", "add_options", "named_options", "new_parser", "options_of"]
+__all__ = [
+    "add_examples",
+    "add_named_options",
+    "add_options",
+    "arguments_of",
+    "examples_of",
+    "named_options",
+    "new_parser",
+    "options_of",
+]
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
@@ -52,6 +61,11 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**options)
         self.allow_abbrev = False
         self.examples: list[tuple[str, str]] = []
+
+    @property
+    def actions(self) -> list[argparse.Action]:
+        """All arguments and options."""
+        return self._actions
 
     def format_help(self) -> str:
         """Return the help, with the examples at its end."""
@@ -109,6 +123,18 @@ def add_examples(parser: argparse.ArgumentParser, *examples: tuple[str, str]) ->
     """
     assert isinstance(parser, _Parser)
     parser.examples += examples
+
+
+def examples_of(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    """Return the examples of a parser, as they were given to `add_examples`."""
+    assert isinstance(parser, _Parser)
+    return parser.examples
+
+
+def arguments_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return all arguments and options of a parser."""
+    assert isinstance(parser, _Parser)
+    return parser.actions
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> None:

@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.parsing import add_named_options, add_options, named_options, options_of
+from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -83,6 +83,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
+    )
+    add_examples(
+        parser,
+        ("plan /var/lib/kafka/data --subscribe orders", "what a query of a topic reads"),
+        ("plan /data1 --where 'timestamp >= 2026-01-31T12:00:00Z'", "which segments a condition leaves"),
     )
     parser.set_defaults(run=run)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import kafka_segments
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
-from kafka_segments.cli.parsing import add_named_options, add_options, named_options, options_of
+from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
 from kafka_segments.formats.file_names import is_address, parse_directory_name
 from kafka_segments.io.filesystems import Places
@@ -80,6 +80,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_options(parser, "subscribe", "subscribePattern")
     add_named_options(parser, f"which files count: {', '.join(_OPTIONS)}", flags=("--option",))
+    add_examples(
+        parser,
+        ("report /var/lib/kafka/data -o logs.html", "one page about all partitions"),
+    )
     parser.set_defaults(run=run)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
 from kafka_segments.cli.jobs import add_engine_options, ended_by_signals, engine_of
-from kafka_segments.cli.parsing import add_named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options
 from kafka_segments.cli.table_argument import table_of
 from kafka_segments.errors import OptionError
 
@@ -49,6 +49,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_named_options(parser)
     add_engine_options(parser)
+    add_examples(
+        parser,
+        ("rewind table orders:3 --to-offset 500", "a partition is read again from offset 500 at the latest"),
+    )
     parser.set_defaults(run=run)
 
 

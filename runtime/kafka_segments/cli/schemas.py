@@ -8,6 +8,7 @@ from typing import Any
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.export_directory import write_export
 from kafka_segments.cli.kaitai_compiler import LANGUAGES, compile_schemas
+from kafka_segments.cli.parsing import add_examples
 from kafka_segments.cli.webide_export import export_for_webide
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.gallery_files import read_gallery_files
@@ -29,6 +30,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     listing.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
     )
+    add_examples(listing, ("schemas list", "each schema, and the files that it reads"))
     listing.set_defaults(run=run_list)
     export = verbs.add_parser(
         "export",
@@ -64,6 +66,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="*",
         metavar="FILE",
         help="with --webide: segments, files beside them (those of a segment come along), or directories",
+    )
+    add_examples(
+        export,
+        ("schemas export schemas", "the .ksy files"),
+        ("schemas export classes --language java --package org.example", "classes for Java"),
+        (
+            "schemas export --webide webide /data1/orders-3",
+            "a partition's files, to look into them in a browser",
+        ),
     )
     export.set_defaults(run=run_export)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
-from kafka_segments.cli.parsing import add_named_options, named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.formats import EXPERIMENTAL_MAGICS, MAGICS
@@ -95,6 +95,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_named_options(parser)
     add_progress_option(parser)
+    add_examples(
+        parser,
+        ("sizes /data1/orders-3 --compression zstd:3,19", "what a partition would take with zstd"),
+    )
     parser.set_defaults(run=run)
 
 

@@ -1,0 +1,49 @@
+"""The help of every command: what it does, its exit statuses, and examples that it takes."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+import pytest
+
+from kafka_segments.cli.main import _parser, main
+from kafka_segments.cli.parsing import arguments_of, examples_of
+
+
+def commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of all commands that do something, by what is typed."""
+    found = {}
+    for argument in arguments_of(parser):
+        if isinstance(argument, argparse._SubParsersAction):
+            for one in argument.choices.values():
+                found |= commands(one) or {one.prog.removeprefix("kafka-segments "): one}
+    return found
+
+
+COMMANDS = commands(_parser())
+
+
+def words_of(example: str) -> list[str]:
+    """The arguments of an example, as a shell would give them to its last command."""
+    words = shlex.split(example.rpartition("kafka-segments ")[2] or example)
+    return words[: words.index(">")] if ">" in words else words
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_examples_that_it_takes(command: str) -> None:
+    examples = examples_of(COMMANDS[command])
+    assert examples
+    for example, meaning in examples:
+        words = words_of(example)
+        assert " ".join(words[: len(command.split())]) == command
+        assert _parser().parse_args(words).run is not None
+        assert meaning
+
+
+def test_examples_end_the_help_as_they_are_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(COMMANDS) >= 13
+    assert main(["dump", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "\nexamples:\n  kafka-segments dump /data1/orders-3\n      all segments of a partition\n" in text
+    assert text.endswith("      a segment of another machine\n")
