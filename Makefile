@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build bench bench-spark test-spark-versions clean
+.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build onefile bench bench-spark test-spark-versions clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,9 @@ upgrade: ## Compile locks/ with the newest versions that pyproject.toml allows
 build: ## Build the sdist and, from it, the wheel into dist/
 	@rm -rf dist
 	$(DEV) -m build --no-isolation --outdir dist .
+
+onefile: ## Build dist/kafka-segments.pyz: the command in one file, for hosts with nothing but Python 3.11 or newer
+	$(DEV) tools/onefile.py
 
 bench: ## Measure against other decoders: table, build/bench.json, docs/bench.png (minutes; QUICK=1: a small run)
 	$(DEV) tools/bench.py $(if $(QUICK),--quick)

@@ -28,6 +28,7 @@ RUN_BY = {
         "kafka-segments dump FILE...": f"{LINES}::test_the_lines_of_readme_run",
     },
     "docs/command-line.md": {
+        "python3 kafka-segments.pyz": "tests/packaging/test_onefile.py::test_the_lines_of_the_page_run",
         "kafka-segments completion": "tests/cli/test_completion.py::test_the_lines_of_the_page_run",
         "kafka-segments ls ": f"{LINES}::test_the_lines_of_the_page_on_the_command_line_run",
     },
