@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
+from kafka_segments.cli.sources import refuse_below_sources
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -183,6 +184,9 @@ def _logs(
         return logs, snapshot.committed(), changed
     if not arguments.sources:
         raise OptionError("give what to read: log directories, partitions' directories, .log files")
+    if arguments.take_snapshot is not None:
+        taken_to = os.path.realpath(arguments.take_snapshot)
+        refuse_below_sources(arguments.sources, taken_to, arguments.take_snapshot)
     paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
     # A snapshot has all that the sources hold.
     is_merged = None if arguments.take_snapshot is None else lambda _topic: True

@@ -12,12 +12,12 @@ import kafka_segments
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
+from kafka_segments.cli.sources import refuse_below_sources
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
 from kafka_segments.formats.file_names import is_address, parse_directory_name
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.io.store_settings import store_settings
-from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredSegment
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.options import option_names
@@ -203,31 +203,8 @@ def _checked_destination(sources: Sequence[str], output: str) -> str:
         raise OptionError("-o takes a file of this machine", path=output)
     destination = os.path.realpath(output)
     check_absent(destination)
-    for source in sources:
-        if is_address(source) or not os.path.lexists(source):
-            continue
-        original = os.path.realpath(source)
-        if os.path.isdir(original):
-            _refuse_inside(original, destination, output)
-            if os.path.commonpath([original, destination]) == original:
-                raise OptionError(
-                    f"it is in {source}, which is read and never written to; choose another", path=output
-                )
-            continue
-        # For a file that is a link: the directory of its target, and that of the link.
-        for directory in (os.path.dirname(original), os.path.realpath(os.path.dirname(source) or ".")):
-            _refuse_inside(directory, destination, output)
+    refuse_below_sources(sources, destination, output)
     return destination
-
-
-def _refuse_inside(directory: str, destination: str, output: str) -> None:
-    """Refuse a destination in a partition's directory, or in the log directory around it."""
-    root = log_dir_root(directory)
-    is_kafkas = root != directory or parse_directory_name(os.path.basename(directory)) is not None
-    if is_kafkas and os.path.commonpath([root, destination]) == root:
-        raise OptionError(
-            f"it is in {root}, as a source is, where nothing may be written; choose another", path=output
-        )
 
 
 def _write(data: bytes, destination: str, named: str) -> None:

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from kafka_segments.cli import console
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.formats.file_names import TIERED_NAME, is_address
+from kafka_segments.formats.file_names import TIERED_NAME, is_address, parse_directory_name
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.globs import expand, is_glob
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
+from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.log.model import StoredSegment
 
-__all__ = ["GivenFile", "files_of", "matches_of"]
+__all__ = ["GivenFile", "files_of", "matches_of", "refuse_below_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,42 @@ def files_of(places: Places, given: Sequence[str]) -> Iterator[GivenFile | Kafka
                     yield GivenFile(path)
         except KafkaFormatError as error:
             yield error
+
+
+def refuse_below_sources(sources: Sequence[str], destination: str, given: str) -> None:
+    """Refuse a destination in a source, or in the log directory of one.
+
+    Args:
+        sources: paths, patterns of paths and addresses.
+        destination: with links resolved.
+        given: the destination as it was given, for the error.
+
+    Raises:
+        OptionError: it is in one.
+    """
+    for source in sources:
+        if is_address(source) or source == "-":
+            continue
+        for path in [source] if os.path.lexists(source) else glob.glob(source):
+            _refuse_below(path, destination, given)
+
+
+def _refuse_below(source: str, destination: str, given: str) -> None:
+    original = os.path.realpath(source)
+    if os.path.isdir(original):
+        if os.path.commonpath([original, destination]) == original:
+            raise OptionError(
+                f"it is in {source}, which is read and never written to; choose another", path=given
+            )
+        directories: tuple[str, ...] = (original,)
+    else:  # for a file that is a link: the directory of its target, and that of the link
+        directories = os.path.dirname(original), os.path.realpath(os.path.dirname(source) or ".")
+    for directory in directories:
+        root = log_dir_root(directory)
+        is_kafkas = root != directory or parse_directory_name(os.path.basename(directory)) is not None
+        if is_kafkas and os.path.commonpath([root, destination]) == root:
+            detail = f"it is in {root}, as a source is, where nothing may be written; choose another"
+            raise OptionError(detail, path=given)
 
 
 def _is_listed(places: Places, path: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_segments.cli import console
 from kafka_segments.cli.export_directory import write_export
-from kafka_segments.cli.sources import files_of
+from kafka_segments.cli.sources import files_of, refuse_below_sources
 from kafka_segments.cli.webide_pieces import SEGMENT_SCHEMA, WebidePiece, pieces_of, schema_by_name
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -45,11 +45,13 @@ def export_for_webide(directory: str, given: Sequence[str]) -> int:
         given: paths of files, patterns, directories with segments.
 
     Raises:
-        OptionError: a file that is none of Kafka's, an address, or a directory that is not empty.
+        OptionError: a file that is none of Kafka's, an address, or a directory that is not empty or in what
+            was given.
         ReadError: a file cannot be read.
         MissingExtraError: a segment is compressed, and the extra `arrow` is not installed.
         OutputError: the directory cannot be written.
     """
+    refuse_below_sources(given, os.path.realpath(directory), directory)
     files = read_webide_files()
     rows = []
     status = console.CLEAN
