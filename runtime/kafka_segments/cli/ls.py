@@ -12,9 +12,8 @@ from kafka_segments.cli import console
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
 from kafka_segments.cli.ls_lines import Listing, write_listing
 from kafka_segments.cli.ls_rows import LEVELS, SORT_KEYS, ListRow, row_of, rows_at, sorted_rows
-from kafka_segments.cli.parsing import add_examples, named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.sources import matches_of
-from kafka_segments.cli.table_argument import add_store_option
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import real_path
 from kafka_segments.io.filesystems import Places
@@ -76,7 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="segments that are read at once; default: 1"
     )
-    add_store_option(parser)
+    add_named_options(parser)
     add_progress_option(parser)
     add_examples(
         parser,
