@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,9 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import ours, programs
-from tests.bench.corpora import HUGE, Corpus
+from tests.bench.corpora import HUGE, Corpus, cut
 
 IMPORT = "import time; t = time.perf_counter(); import kafka_segments; print(time.perf_counter() - t)"
+
+LIST = """
+import contextlib, io, json, sys
+from kafka_segments.cli.main import main
+with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as out:
+    assert main(["ls", "--format", "jsonl", sys.argv[1]]) == 0
+    *_, total = out.buffer.getvalue().splitlines()
+print(json.dumps({"num_segments": json.loads(total)["num_segments"]}))
+"""
+NUM_PARTITIONS = NUM_SEGMENTS_EACH = 100
+TIME_INDEX_ENTRY = struct.Struct(">qi")  # a timestamp, and an offset relative to the segment's
+LEN_SEGMENT = 8 << 10  # bytes at most: `ls` reads the same of any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,6 +171,32 @@ def import_time(rounds: int) -> Figure:
     return Figure("import", "import kafka_segments", "", "s", seconds, 0, seconds, rounds)
 
 
+def listing(corpus: Corpus, rounds: int) -> Figure:
+    """`kafka-segments ls` of a log directory in a new process, wall time, files in the page cache."""
+    with tempfile.TemporaryDirectory(dir=programs.BUILD) as folder:
+        write_log_directory(Path(folder), cut(corpus.path.read_bytes()[: 1 << 20], LEN_SEGMENT))
+        times = []
+        for _ in range(rounds):
+            seconds, answer, _ = run([sys.executable, "-c", LIST, folder])
+            if answer["num_segments"] != NUM_PARTITIONS * NUM_SEGMENTS_EACH:
+                raise ProcessError(f"listed {answer['num_segments']} segments")
+            times.append(seconds)
+    best = min(times)
+    return Figure("ls", "ls of 10,000 segments", corpus.name, "s", best, 0, best, rounds)
+
+
+def write_log_directory(folder: Path, segment: bytes) -> None:
+    """Write partitions with the same segment under many names, each with indexes."""
+    for partition in range(NUM_PARTITIONS):
+        directory = folder / f"orders-{partition}"
+        directory.mkdir()
+        for number in range(NUM_SEGMENTS_EACH):
+            stem = f"{number * 1000:020}"
+            (directory / f"{stem}.log").write_bytes(segment)
+            (directory / f"{stem}.index").write_bytes(b"")
+            (directory / f"{stem}.timeindex").write_bytes(TIME_INDEX_ENTRY.pack(1_700_000_000_000, 0))
+
+
 def first_decode(corpus: Corpus, rounds: int) -> Iterator[Figure]:
     """The first arrow batch in a new process, wall time: nothing compiled yet, then all compiled."""
     cold, warm, words = [], [], ""
@@ -191,6 +230,7 @@ def measure(corpora: Mapping[str, Corpus], rounds: int) -> list[Figure]:
     figures += attempt("headers-only", lambda: headers_only(huge))
     figures += attempt("streamed-memory", lambda: streamed_memory(huge))
     figures += attempt("import", lambda: import_time(rounds))
+    figures += attempt("ls", lambda: listing(corpus, rounds))
     return figures + attempt("first-decode", lambda: first_decode(corpus, rounds))
 
 

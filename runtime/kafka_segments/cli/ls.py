@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 from kafka_segments.cli import console
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
@@ -28,7 +29,7 @@ from kafka_segments.log.skipped_files import SkippedFiles
 __all__ = ["add_parser", "run"]
 
 _SECONDS_BEFORE = 2.0  # that no progress is shown
-_NUM_AHEAD = 1024  # segments that are read between two updates of the progress
+_NUM_AHEAD = 1024  # segments that wait for a thread
 
 Read = Callable[[Places, StoredSegment], SegmentFigures]
 
@@ -161,19 +162,28 @@ def _rows(
 ) -> Iterator[ListRow]:
     """Yield a row for each segment, in order."""
     work = [(copy, segment) for copy in copies for segment in copy.segments]
-    is_far = any(is_remote(segment.file) for _copy, segment in work[:1])
     total = sum(segment.size for _copy, segment in work)
     started, done = time.monotonic(), 0
-    with ThreadPoolExecutor(max(num_jobs, NUM_REQUESTS if is_far else 1)) as pool:
-        for start in range(0, len(work), _NUM_AHEAD):
-            part = work[start : start + _NUM_AHEAD]
-            for pair, figures in zip(
-                part, pool.map(lambda one: _read(places, read, one[1]), part), strict=True
-            ):
-                yield row_of(*pair, figures)
-                done += pair[1].size
-                if time.monotonic() - started > _SECONDS_BEFORE:
-                    progress.show(done, total)
+    for (copy, segment), figures in zip(work, _figures(places, read, work, num_jobs), strict=True):
+        yield row_of(copy, segment, figures)
+        done += segment.size
+        if time.monotonic() - started > _SECONDS_BEFORE:
+            progress.show(done, total)
+
+
+def _figures(
+    places: Places, read: Read, work: Sequence[tuple[PartitionCopy, StoredSegment]], num_jobs: int
+) -> Iterator[SegmentFigures]:
+    """Yield the figures of segments, in order; in threads if several are read at once."""
+    segments = [segment for _copy, segment in work]
+    is_far = any(is_remote(segment.file) for segment in segments[:1])
+    num_threads = max(num_jobs, NUM_REQUESTS if is_far else 1)
+    if num_threads == 1:
+        yield from (_read(places, read, segment) for segment in segments)
+        return
+    with ThreadPoolExecutor(num_threads) as pool:
+        for start in range(0, len(segments), _NUM_AHEAD):
+            yield from pool.map(partial(_read, places, read), segments[start : start + _NUM_AHEAD])
 
 
 def _read(places: Places, read: Read, segment: StoredSegment) -> SegmentFigures:
