@@ -36,10 +36,18 @@ def write_export(directory: str, files: Mapping[str, bytes]) -> None:
         make_directories(hidden)
         for name, content in files.items():
             make_directories(os.path.join(hidden, os.path.dirname(name)))
-            output = OutputFile(os.path.join(hidden, name), os.path.join(path, name))
-            output.write(content)
-            output.finish()
+            _write(OutputFile(os.path.join(hidden, name), os.path.join(path, name)), content)
         publish_directory(hidden, destination, path)
     except BaseException:
         discard_directory(hidden)
+        raise
+
+
+def _write(output: OutputFile, content: bytes) -> None:
+    """Write a file and close it, whether that fails or not."""
+    try:
+        output.write(content)
+        output.finish()
+    except BaseException:
+        output.discard()
         raise
