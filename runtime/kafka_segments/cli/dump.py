@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -20,6 +19,7 @@ from typing import Protocol
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.parsing import add_examples
+from kafka_segments.cli.requested_offsets import RequestedOffsets
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
     KafkaFormatError,
@@ -43,46 +43,6 @@ from kafka_segments.segment.segment import Segment, fast_rows, open_segment
 __all__ = ["RequestedOffsets", "add_parser", "run"]
 
 Event = Batch | Record | Damage | Padding
-
-
-class RequestedOffsets:
-    """A range of offsets `start <= offset < end`; None is open.
-
-    Example:
-        >>> RequestedOffsets.parse("5:").start
-        5
-    """
-
-    def __init__(self, start: int | None, end: int | None) -> None:
-        self.start = start
-        self.end = end
-
-    @classmethod
-    def parse(cls, words: str) -> RequestedOffsets:
-        """Parse `A:B`, `A:` or `:B`; raise `OptionError` for anything else."""
-        match = re.fullmatch(r"(-?\d{1,20})?:(-?\d{1,20})?", words, re.ASCII)
-        if match is None:
-            raise OptionError(f"--offsets {words!r} is not A:B, A: or :B with numbers")
-        start, end = (None if group is None else int(group) for group in match.groups())
-        if start is not None and end is not None and start > end:
-            raise OptionError(f"--offsets {words!r} ends before it begins")
-        return cls(start, end)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the range contains no offset."""
-        return self.start is not None and self.start == self.end
-
-    def __str__(self) -> str:
-        return ":".join("" if one is None else str(one) for one in (self.start, self.end))
-
-    def __contains__(self, offset: int) -> bool:
-        return self.overlaps(offset, offset)
-
-    def overlaps(self, first: int | None, last: int) -> bool:
-        """Return whether an offset of `first` (None: unknown) to `last` may be in the range."""
-        after_start = self.start is None or last >= self.start
-        return after_start and (self.end is None or first is None or first < self.end)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
