@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_segments.native.kernels import equal_pairs
 from kafka_segments_generated.columns.support import (
     Bytes,
     Longs,
@@ -117,5 +118,16 @@ def files(*, unused: bool):
 
     def run(data: Bytes, numbers: Longs):
         return read_at(load(numbers, 0), load(numbers, 1), data)
+
+    return run
+
+
+def pairs(*, unused: bool):
+    """Compares bytes from `numbers[0]` and `numbers[2]` on with `numbers[1]` and `numbers[3]`."""
+
+    def run(data: Bytes, numbers: Longs):
+        found = equal_pairs(data, load(numbers, 0), load(numbers, 1), load(numbers, 2), load(numbers, 3))
+        store(numbers, 4, found)
+        return 0
 
     return run

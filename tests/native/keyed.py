@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_segments.native import engine
 from kafka_segments.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
-from kafka_segments.segment.columnar import fused_inflate, fused_scan, wrappers
+from kafka_segments.segment.columnar import byte_search, fused_inflate, fused_scan, wrappers
 from kafka_segments.segment.scan import compiled_search
 from kafka_segments.write import encoder_loops, index_writer, offset_checks
 from kafka_segments_generated.columns import (
@@ -33,6 +33,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     kafka_record_v3.decoder,
     kafka_record_v3.encoder,
     wrappers.unwrapper,
+    byte_search.pair_finder,
     fused_scan.fused_loop,
     fused_inflate.inflater,
     encoder_loops.batcher,

@@ -16,6 +16,7 @@ import pytest
 from tests.native import kernels
 
 from kafka_segments.native.engine import load_decoder
+from kafka_segments.native.kernels import NUM_PAIRS
 
 ROOT = Path(__file__).resolve().parents[2]
 LENGTHS = [*range(200), *range(250, 270), 511, 512, 513, 1023, 1024, 1087, 1088, 4095, 4096, 65_537, 1 << 20]
@@ -112,6 +113,20 @@ def test_a_bit_is_one_of_eight():
         numbers = np.array([at], np.int64)
         assert call(kernels.bit, bitmap, numbers, unused=False) == word >> at & 1
         assert kernels.bit(unused=False)(bitmap, numbers) == word >> at & 1
+
+
+def test_pairs_of_bytes_are_compared_at_many_places():
+    chosen = random.Random(4)
+    for _ in range(200):
+        data = np.array([chosen.choice((0, 7, 255)) for _ in range(100)], np.uint8)
+        numbers = np.array([chosen.randrange(60), 255, chosen.randrange(60), chosen.choice((0, 7)), 0])
+        plain = numbers.copy()
+        call(kernels.pairs, data, numbers, unused=False)
+        kernels.pairs(unused=False)(data, plain)
+        assert numbers.tolist() == plain.tolist()
+        one, other = data[numbers[0] :], data[numbers[2] :]
+        bits = [one[at] == 255 and other[at] == numbers[3] for at in range(NUM_PAIRS)]
+        assert numbers[4] == sum(1 << at for at, bit in enumerate(bits) if bit)
 
 
 def test_a_cpu_without_instructions_for_checksums(tmp_path):

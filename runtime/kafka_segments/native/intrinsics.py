@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kafka_segments.native.kernels import LEN_PIECE
+from kafka_segments.native.kernels import LEN_PIECE, NUM_PAIRS
 
 __all__ = ["CHECK_BOUNDS", "INTRINSICS", "array_parts", "bytes_loader", "check_place"]
 
@@ -260,6 +260,30 @@ def _call(  # noqa: PLR0917
 
 
 @intrinsic
+def _equal_pairs(_typing: Any, data: Any, one_at: Any, one: Any, other_at: Any, other: Any) -> Any:
+    def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
+        base, length = array_parts(builder, arguments[0])
+        equal = [
+            _equal_vector(builder, (base, length), at, value)
+            for at, value in ((arguments[1], arguments[2]), (arguments[3], arguments[4]))
+        ]
+        bits = builder.bitcast(builder.and_(*equal), ir.IntType(NUM_PAIRS))
+        return builder.zext(bits, _I64)
+
+    return types.int64(data, *[types.int64] * 4), generate
+
+
+def _equal_vector(builder: _Builder, array: tuple[Any, Any], at: Any, value: Any) -> Any:
+    """Compare `NUM_PAIRS` bytes from a place on with one value; the result has a bit for each."""
+    check_place(builder, at, ir.Constant(_I64, NUM_PAIRS), array[1])
+    kind = ir.VectorType(_I8, NUM_PAIRS)
+    loaded = builder.load(builder.bitcast(builder.gep(array[0], [at]), kind.as_pointer()), align=1)
+    single = builder.insert_element(ir.Constant(kind, ir.Undefined), builder.trunc(value, _I8), _I32(0))
+    zeros = ir.Constant(ir.VectorType(_I32, NUM_PAIRS), [0] * NUM_PAIRS)
+    return builder.icmp_unsigned("==", loaded, builder.shuffle_vector(single, single, zeros))
+
+
+@intrinsic
 def _wrap(_typing: Any, value: Any) -> Any:
     def generate(_context: Any, _builder: _Builder, _signature: Any, arguments: Any) -> Any:
         return arguments[0]
@@ -304,6 +328,7 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
     "call": _call,
     "clear_bit": _clear_bit,
     "copy_bytes": _copy_bytes,
+    "equal_pairs": _equal_pairs,
     "length": _length,
     "load": _load,
     "load_bit": _load_bit,

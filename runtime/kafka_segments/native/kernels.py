@@ -1,4 +1,4 @@
-"""Building blocks of compiled functions: those of the generated package, and `call`.
+"""Building blocks of compiled functions: those of the generated package, `call` and `equal_pairs`.
 
 The generated ones (`kafka_segments_generated.columns.support`) load and store numbers, and have the slots of
 the state arrays that scanners, decoders and encoders share with their callers.
@@ -10,12 +10,16 @@ import ctypes
 
 from kafka_segments_generated.columns import support
 from kafka_segments_generated.columns.support import *  # noqa: F403
+from kafka_segments_generated.columns.support import Bytes
 
-__all__ = ["LEN_PIECE", "call"]
+__all__ = ["LEN_PIECE", "NUM_PAIRS", "call", "equal_pairs"]
 __all__ += support.__all__
 
 LEN_PIECE = 128 << 10
 """Bytes processed together, to fit the CPU's second-level cache; also the distance of prefetching."""
+
+NUM_PAIRS = 32
+"""Places that `equal_pairs` compares at once."""
 
 
 def call(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int) -> int:  # noqa: PLR0917
@@ -23,3 +27,15 @@ def call(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int) 
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 7)
     result: int = kind(function)(a, b, c, d, e, f, g)
     return result
+
+
+def equal_pairs(data: Bytes, one_at: int, one: int, other_at: int, other: int) -> int:
+    """Compare bytes at `NUM_PAIRS` consecutive places with two values, by vector instructions.
+
+    Bit `n` of the result is set if byte `one_at + n` is `one` and byte `other_at + n` is `other`.
+    """
+    found = 0
+    for number in range(NUM_PAIRS):
+        if data[one_at + number] == one and data[other_at + number] == other:
+            found |= 1 << number
+    return found
