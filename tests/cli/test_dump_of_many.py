@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.bounds.adversaries import EMPTY_RECORD, ZSTD, batch, squeezed
 
-from kafka_segments.cli import dump
+from kafka_segments.cli import opened_files
 from kafka_segments.cli.main import main
 from kafka_segments.segment import batch_records
 
@@ -19,13 +19,13 @@ pytest.importorskip("pyarrow")
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows whenever the compiled decoders are loaded."""
     calls: list[int] = []
-    original = dump.fast_rows
+    original = opened_files.fast_rows
 
     def counting():
         calls.append(1)
         return original()
 
-    monkeypatch.setattr(dump, "fast_rows", counting)
+    monkeypatch.setattr(opened_files, "fast_rows", counting)
     return calls
 
 

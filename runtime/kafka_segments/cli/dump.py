@@ -10,39 +10,38 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.opened_files import (
+    CommittedFiles,
+    Event,
+    Open,
+    Readable,
+    fast_rows_if_there,
+    open_given,
+)
 from kafka_segments.cli.parsing import add_examples
-from kafka_segments.cli.requested_offsets import RequestedOffsets
+from kafka_segments.cli.selection import RequestedOffsets
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
-    MissingExtraError,
     OptionError,
     OutputError,
 )
-from kafka_segments.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.formats.file_names import is_address
-from kafka_segments.formats.on_damage import OnDamage
+from kafka_segments.formats.entries import Batch, Damage, Record
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.given_files import gaps_between
-from kafka_segments.log.open_partition import open_partition_of
-from kafka_segments.log.opening import open_segment_of
-from kafka_segments.log.partition import Partition
-from kafka_segments.segment.batch_records import ManyRows, Rows
+from kafka_segments.segment.batch_records import ManyRows
 from kafka_segments.segment.misplaced_batches import MisplacedBatches
-from kafka_segments.segment.segment import Segment, fast_rows, open_segment
+from kafka_segments.segment.segment import Segment
 
-__all__ = ["RequestedOffsets", "add_parser", "run"]
-
-Event = Batch | Record | Damage | Padding
+__all__ = ["add_parser", "run"]
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -109,9 +108,9 @@ def run(arguments: argparse.Namespace) -> int:
         console.say("--headers-only does not verify checksums: damage inside of batches is not found")
     places = Places(keep_cache=True)
     with ExitStack() as stack:
-        way: Open = partial(_open, places, options, is_experimental)
+        way: Open = partial(open_given, places, options, is_experimental)
         if arguments.isolation == "read_committed":
-            way = stack.enter_context(_Committed(places, options)).open
+            way = stack.enter_context(CommittedFiles(places, options)).open
         dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
         try:
             files = list(files_of(places, arguments.files))
@@ -122,14 +121,6 @@ def run(arguments: argparse.Namespace) -> int:
         except BrokenPipeError:
             console.silence_stdout()
     return dump.status
-
-
-def _open(places: Places, options: dict[str, bool], is_experimental: bool, file: GivenFile) -> Segment:
-    """Open a file; what was found in a directory and is no regular file is refused."""
-    if file.segment is not None and not is_experimental:
-        return open_segment_of(places, file.segment, **options)
-    source = places.open(file.path) if is_address(file.path) else file.path
-    return open_segment(source, closes_source=True, **options, experimental_magic3=is_experimental)
 
 
 @dataclass(slots=True)
@@ -151,61 +142,6 @@ class _Span:
             if self.first is None
             else (f"the files' offsets, {self.first} to {self.last}")
         )
-
-
-class Readable(Protocol):
-    """A segment, or an isolated view of one."""
-
-    @property
-    def path(self) -> str: ...
-
-    def iter_events(
-        self,
-        *,
-        on_damage: OnDamage = "raise",
-        wanted: Callable[[Batch], bool] | None = None,
-        rows: Rows | None = None,
-    ) -> Iterator[Event]: ...
-
-
-Open = Callable[[GivenFile], AbstractContextManager[Readable]]
-
-
-class _Committed:
-    """Opener of files at `read_committed`; consecutive files of a partition share its transactions."""
-
-    def __init__(self, places: Places, options: dict[str, bool]) -> None:
-        self._places, self._options = places, options
-        self._partition: Partition | None = None
-
-    def __enter__(self) -> _Committed:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self._partition is not None:
-            self._partition.close()
-
-    def open(self, file: GivenFile) -> AbstractContextManager[Readable]:
-        """Open a file; those of a partition's directory are refused in any case if they are no files."""
-        path = file.path
-        if self._partition is None or not self._partition.holds(path):
-            if self._partition is not None:
-                self._partition.close()
-            self._partition = open_partition_of(self._places, path, **self._options)
-            if not self._partition.is_whole:
-                console.say(
-                    f"{path}: no live segment in a partition's directory, so transactions are judged by this "
-                    "file alone: of one that ends elsewhere, nothing is printed"
-                )
-        return self._partition.open_isolated(path)
-
-
-def _fast_rows() -> Rows | None:
-    try:
-        return fast_rows()
-    except MissingExtraError as error:
-        console.say(f"records are decoded one by one, which is slow: {error.detail}")
-        return None
 
 
 class _Dump:
@@ -231,7 +167,7 @@ class _Dump:
         )
         self._is_coloured = is_text and console.is_coloured(sys.stdout)
         self._offsets = offsets
-        self._rows = ManyRows(_fast_rows)
+        self._rows = ManyRows(fast_rows_if_there)
         self._reported: set[str] = set()
         self._span = _Span()
         self._seen: dict[str, MisplacedBatches] = {}

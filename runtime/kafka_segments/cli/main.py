@@ -15,6 +15,7 @@ from kafka_segments.cli import (
     console,
     convert,
     dump,
+    find,
     ingest,
     ls,
     plan,
@@ -75,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     completion.add_parser(subparsers, parser)
     convert.add_parser(subparsers)
     dump.add_parser(subparsers)
+    find.add_parser(subparsers)
     ingest.add_parser(subparsers)
     ls.add_parser(subparsers)
     plan.add_parser(subparsers)

@@ -1,12 +1,17 @@
-"""The range of offsets that `--offsets A:B` asks for."""
+"""Options of verbs that choose records by offset and time."""
 
 from __future__ import annotations
 
+import argparse
 import re
+from datetime import UTC, datetime, timedelta
 
 from kafka_segments.errors import OptionError
 
-__all__ = ["RequestedOffsets"]
+__all__ = ["RequestedOffsets", "add_selection_options", "time_of"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECONDS = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
 class RequestedOffsets:
@@ -47,3 +52,40 @@ class RequestedOffsets:
         """Return whether an offset of `first` (None: unknown) to `last` may be in the range."""
         after_start = self.start is None or last >= self.start
         return after_start and (self.end is None or first is None or first < self.end)
+
+
+def add_selection_options(parser: argparse._ActionsContainer) -> None:
+    """Add `--offsets`, `--since` and `--until`."""
+    parser.add_argument(
+        "--offsets", metavar="A:B", help="only records with A <= offset < B; either may be left out"
+    )
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        help="only records at this time or later: ISO 8601 (2026-01-31T12:00:00, in UTC unless it names "
+        "another zone) or milliseconds since 1970",
+    )
+    parser.add_argument("--until", metavar="TIME", help="only records before this time")
+
+
+def time_of(flag: str, text: str | None) -> int | None:
+    """Return the milliseconds since 1970 of a time in ISO 8601, or as they are; None for None.
+
+    Raises:
+        OptionError: another form.
+
+    Example:
+        >>> time_of("--since", "2026-01-31T12:00:00Z")
+        1769860800000
+    """
+    if text is None:
+        return None
+    if _MILLISECONDS.fullmatch(text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        detail = f"{flag} {text!r}: give ISO 8601 as in 2026-01-31T12:00:00Z, or milliseconds since 1970"
+        raise OptionError(detail) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

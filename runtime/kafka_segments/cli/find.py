@@ -1,0 +1,370 @@
+"""Subcommand `find`: records that fulfil conditions, in segments and in damaged places."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from typing import Any
+
+from kafka_segments.cli import console
+from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
+from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
+from kafka_segments.cli.opened_files import fast_rows_if_there
+from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
+from kafka_segments.cli.sources import GivenFile, files_of
+from kafka_segments.cli.table_argument import add_store_option
+from kafka_segments.cli.text import lost_offsets
+from kafka_segments.errors import (
+    KafkaFormatError,
+    MissingCodecError,
+    OptionError,
+    OutputError,
+)
+from kafka_segments.formats.entries import Batch, Damage
+from kafka_segments.formats.file_names import is_address, parse_directory_name
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source, open_source
+from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.given_files import gaps_between
+from kafka_segments.log.log_dir import log_dir_root
+from kafka_segments.log.opening import open_stored
+from kafka_segments.search.conditions import Conditions
+from kafka_segments.search.content_tests import (
+    Contains,
+    ContentTest,
+    HasHeader,
+    HasJson,
+    HasKey,
+    MatchesPattern,
+    compiled_pattern,
+)
+from kafka_segments.search.found import Finds, SearchCounts, UndecidedPlace
+from kafka_segments.search.json_paths import parse_json_test
+from kafka_segments.search.pruning import position_to_begin
+from kafka_segments.search.segment_search import Checked, SegmentSearch
+from kafka_segments.search.time_bound import TimeBound
+from kafka_segments.segment.batch_records import ManyRows
+from kafka_segments.segment.segment import open_segment
+
+__all__ = ["add_parser", "run"]
+
+_SECONDS_BEFORE = 2.0  # that no bar is drawn
+_EXAMPLES = """examples:
+  kafka-segments find --key user-42 /var/kafka-logs
+  kafka-segments find --regex 'timeout after \\d+ ms' --since 2026-01-31T12:00:00Z logs/orders-*
+  kafka-segments find --json '$.order.amount >= 1000' --header source=shop --format jsonl orders-0
+  kafka-segments find --text 'card declined' --to-segment found /disk1/kafka /disk2/kafka
+
+Exit status: 0 clean, whether or not something was found, 1 damage or a record that could not be judged,
+2 wrong usage or a file that cannot be opened, 3 the output could not be written.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `find` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "find",
+        help="find records by key, content, header, JSON, offset, time or producer",
+        description="Find the records that fulfil all of the conditions. Bytes of damaged places are "
+        "searched as they are stored. Checksums are verified of the batches that may hold such a record.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="PATH",
+        help="a .log file, a pattern of such, a partition's, a log or a tier's directory; paths or "
+        "addresses; - is standard input",
+    )
+    _add_conditions(parser)
+    _add_output_options(parser)
+    checks = parser.add_mutually_exclusive_group()
+    checks.add_argument(
+        "--all-crc", action="store_true", help="verify the checksums of all batches, to find all damage"
+    )
+    checks.add_argument(
+        "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
+    )
+    add_store_option(parser)
+    add_progress_option(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_conditions(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("conditions", "all of them hold; those with + may be given again")
+    many: dict[str, Any] = {"action": "append", "default": []}
+    group.add_argument("--key", metavar="TEXT", help="records with this key")
+    group.add_argument("--text", metavar="TEXT", help="+ records that contain this text, in UTF-8", **many)
+    group.add_argument("--bytes", metavar="HEX", help="+ records that contain these bytes", **many)
+    group.add_argument(
+        "--regex", metavar="PATTERN", help="+ records that match, as Python's re on bytes", **many
+    )
+    group.add_argument(
+        "--in",
+        dest="part",
+        choices=("any", "key", "value", "headers"),
+        default="any",
+        help="where --text, --bytes and --regex look; default: any",
+    )
+    group.add_argument(
+        "--header", metavar="NAME[=VALUE]", help="+ records with this header, whatever its value", **many
+    )
+    group.add_argument(
+        "--json",
+        metavar="'PATH [OP VALUE]'",
+        help="+ records whose value is JSON with something there, as $.a.b, $.list[0], $.list[*]['a name']; "
+        "OP is = != < <= > >=",
+        **many,
+    )
+    group.add_argument("--producer-id", type=int, metavar="N", help="records of this producer")
+    add_selection_options(group)
+
+
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=("text", "jsonl", "arrow", "parquet"),
+        default="text",
+        help="default: text, for people; jsonl has the lines of dump",
+    )
+    parser.add_argument("--count", action="store_true", help="print how many, and not the records")
+    parser.add_argument("--limit", type=int, metavar="N", help="end after N records")
+    parser.add_argument(
+        "--to-segment",
+        metavar="DIR",
+        help="write the batches of these records, whole and unchanged, as segments below DIR, which is "
+        "new or empty",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    conditions = _conditions(arguments)
+    if arguments.limit is not None and arguments.limit < 1:
+        raise OptionError(f"--limit {arguments.limit}: give a number from 1 on")
+    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    with console.waiting("listing segments"):
+        files = list(files_of(places, arguments.files))
+    if arguments.to_segment is not None:
+        paths = [one.path for one in files if isinstance(one, GivenFile)]
+        _check_destination(arguments.to_segment, [*arguments.files, *paths])
+    output = output_of(arguments.format, directory=arguments.to_segment, is_count=arguments.count)
+    find = _Find(places, conditions, output, arguments)
+    try:
+        with ExitStack() as stack:
+            show = _progress(arguments, stack)
+            find.files(files, show)
+        output.finish(find.counts)
+        find.say_end()
+    except BrokenPipeError:
+        console.silence_stdout()
+    finally:
+        output.discard()
+    return find.status
+
+
+def _progress(arguments: argparse.Namespace, stack: ExitStack) -> Callable[[int, int], None]:
+    """Return what shows a bar, where there is none among the lines of the output."""
+    is_bar = is_drawn(arguments) and (arguments.progress or not console.is_terminal(sys.stdout))
+    started, progress = time.monotonic(), list[JobProgress]()
+
+    def show(done: int, total: int) -> None:
+        if is_bar and (progress or time.monotonic() - started >= _SECONDS_BEFORE):
+            if not progress:
+                progress.append(JobProgress(stack, "the search", draw=True, verb="find"))
+            progress[0].show(done, total)
+
+    return show
+
+
+def _conditions(arguments: argparse.Namespace) -> Conditions:
+    offsets = RequestedOffsets.parse(arguments.offsets or ":")
+    found = Conditions(
+        tuple(_tests(arguments)),
+        offsets.start,
+        offsets.end,
+        time_of("--since", arguments.since),
+        time_of("--until", arguments.until),
+        arguments.producer_id,
+    )
+    if found == Conditions():
+        raise OptionError("say what to find: --key, --text, --regex, --offsets or another condition")
+    return found
+
+
+def _tests(arguments: argparse.Namespace) -> Iterator[ContentTest]:
+    part = arguments.part
+    if arguments.key is not None:
+        yield HasKey(os.fsencode(arguments.key))
+    for text in arguments.text:
+        yield Contains(os.fsencode(text), part)
+    for digits in arguments.bytes:
+        try:
+            yield Contains(bytes.fromhex(digits), part)
+        except ValueError:
+            detail = f"--bytes {digits!r}: give two hexadecimal digits for each byte, as in cafe00"
+            raise OptionError(detail) from None
+    for pattern in arguments.regex:
+        yield MatchesPattern(compiled_pattern(pattern), part)
+    for header in arguments.header:
+        name, equals, value = os.fsencode(header).partition(b"=")
+        yield HasHeader(name, value if equals else None)
+    for text in arguments.json:
+        yield HasJson(parse_json_test(text), text, "key" if part == "key" else "value")
+
+
+def _check_destination(directory: str, given: Iterable[str]) -> None:
+    """Raise `OptionError` for a destination in a source, or in the log directory around one."""
+    resolved = os.path.realpath(directory)
+    for source in given:
+        if source == "-" or is_address(source):
+            continue
+        place = source if os.path.isdir(source) else os.path.dirname(os.path.realpath(source))
+        root = log_dir_root(place)
+        is_kafkas = root != place or parse_directory_name(os.path.basename(place)) is not None
+        if (place == source or is_kafkas) and os.path.commonpath([os.path.realpath(root), resolved]) == root:
+            detail = f"it lies in {root}, as the source does, where nothing may be written; choose another"
+            raise OptionError(detail, path=directory)
+
+
+class _Find:
+    """Search of files; `status` is the greatest of theirs."""
+
+    def __init__(
+        self, places: Places, conditions: Conditions, output: FindOutput, arguments: argparse.Namespace
+    ) -> None:
+        self.status, self.counts = console.CLEAN, SearchCounts()
+        self._places, self._conditions, self._output = places, conditions, output
+        self._limit: int | None = arguments.limit
+        self._checked: Checked = "candidates" if arguments.check_crc else "none"
+        if arguments.all_crc:
+            self._checked = "all"
+        # Text has damage in its place; if both streams are terminals, that is enough.
+        self._is_repeated = (
+            arguments.format != "text" or arguments.count or not console.is_terminal(sys.stdout)
+        )
+        self._rows, self._bound = ManyRows(fast_rows_if_there), TimeBound()
+        self._said: set[str] = set()
+
+    @property
+    def _is_over(self) -> bool:
+        counts = self.counts
+        return self._limit is not None and counts.num_records + counts.num_raw_places >= self._limit
+
+    def files(self, found: Sequence[GivenFile | KafkaFormatError], show: Callable[[int, int], None]) -> None:
+        """Search files; report those that cannot be opened on standard error."""
+        total, done = sum(map(_size_of, found)), 0
+        with self._bound.ticking():
+            for one in found:
+                if isinstance(one, KafkaFormatError):
+                    self._refuse(one)
+                else:
+                    self._file(one)
+                if self._is_over:
+                    console.say(f"--limit {self._limit} is reached; what comes after that was not searched")
+                    return
+                done += _size_of(one)
+                show(done, total)
+        self._gaps([one.path for one in found if isinstance(one, GivenFile)])
+
+    def say_end(self) -> None:
+        """Say what was verified."""
+        counts = self.counts
+        if self._checked == "candidates" and counts.num_verified < counts.num_batches:
+            console.say(
+                f"checksums were verified of {counts.num_verified} of {counts.num_batches} batches, those "
+                "that may hold what was looked for; --all-crc verifies all"
+            )
+
+    def _file(self, file: GivenFile) -> None:
+        try:
+            if file.segment is None:
+                refuse_other_file(file.path)
+            with closing(_open(self._places, file)) as source:
+                with open_segment(source) as segment:
+                    if file.segment is None:
+                        check_is_log(segment)
+                self._search(file, source)
+        except OutputError:
+            raise
+        except KafkaFormatError as error:
+            self._refuse(error.with_context(path=error.path or file.path))
+
+    def _search(self, file: GivenFile, source: Source) -> None:
+        search = SegmentSearch(
+            source, self._conditions, checked=self._checked, rows=self._rows, bound=self._bound
+        )
+        position = self._position_in(file, source)
+        events = search.events(source.size if position is None else position)
+        before, self.counts = self.counts, SearchCounts()
+        try:
+            while (found := _next(events, file.path)) is not None:
+                self._take(found, lambda batch: bytes(source.read(batch.position, batch.size)))
+                self.counts = before + search.counts
+                if self._is_over:
+                    return
+        finally:
+            self.counts = before + search.counts
+
+    def _position_in(self, file: GivenFile, source: Source) -> int | None:
+        unused: list[KafkaFormatError] = []
+        position: int | None = 0
+        if file.segment is not None:
+            position = position_to_begin(self._places, file.segment, source, self._conditions, unused)
+        for error in unused:
+            console.say(f"{type(error).__name__}: {error}")
+            self._found(console.FINDINGS)
+        return position
+
+    def _take(self, found: Finds, read: Callable[[Batch], bytes]) -> None:
+        self._output.add(found, read)
+        if isinstance(found, UndecidedPlace):
+            self._found(console.FINDINGS)
+            if self._is_repeated:
+                console.say(undecided_words(found))
+        elif isinstance(found, Damage):
+            is_missing = isinstance(found.error, MissingCodecError)
+            self._found(console.NOT_OPENED if is_missing else console.FINDINGS)
+            if self._is_repeated:
+                console.say(
+                    f"{found.path}, position {found.position} to {found.end_position}: "
+                    f"{type(found.error).__name__}: {found.error.detail}; {lost_offsets(found)}"
+                )
+
+    def _gaps(self, paths: Sequence[str]) -> None:
+        """Report on standard error what segments of one partition lack between them."""
+        for gap in gaps_between(self._places, paths, {}):
+            if self._conditions.touches(gap):
+                self._found(console.FINDINGS)
+                console.say(f"{type(gap.error).__name__}: {gap.error}")
+
+    def _refuse(self, error: KafkaFormatError) -> None:
+        if str(error) not in self._said:  # once for all files of a directory that cannot be listed
+            console.say(str(error))
+        self._said.add(str(error))
+        self._found(console.NOT_OPENED)
+
+    def _found(self, status: int) -> None:
+        self.status = max(self.status, status)
+
+
+def _next(events: Iterator[Finds], path: str) -> Finds | None:
+    with console.waiting(f"searching {path}"):
+        return next(events, None)
+
+
+def _open(places: Places, file: GivenFile) -> Source:
+    if file.segment is not None:
+        return open_stored(places, file.segment)
+    return places.open(file.path) if is_address(file.path) else open_source(file.path)
+
+
+def _size_of(file: GivenFile | KafkaFormatError) -> int:
+    return file.segment.size if isinstance(file, GivenFile) and file.segment is not None else 0

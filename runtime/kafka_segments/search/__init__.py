@@ -1,0 +1,1 @@
+"""Search: records by content, header, offset or time, in damaged bytes too."""

@@ -1,0 +1,86 @@
+"""Batches of found records as segments, copied byte for byte. Needs the extra `construct`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from kafka_segments.errors import OptionError
+from kafka_segments.formats.entries import Batch
+from kafka_segments.formats.file_names import directory_of, parse_directory_name, real_path
+from kafka_segments.io import outputs
+from kafka_segments.write.writer import SegmentWriter, Written, open_partition_writer
+
+__all__ = ["FoundSegments"]
+
+
+class FoundSegments:
+    """Writer of batches into a directory, with a directory for each partition.
+
+    Args:
+        directory: new or empty, and not in a source.
+
+    Attributes:
+        written: what was written of each partition that is complete.
+
+    Raises:
+        OptionError: it is neither new nor empty.
+        OutputError: it cannot be made.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._directory = outputs.check_replaceable(directory)
+        if not os.path.isdir(self._directory):
+            outputs.make_directory(self._directory, directory)
+        self.written: list[Written] = []
+        self._sources: dict[str, str] = {}
+        self._writer: SegmentWriter | None = None
+        self._name, self._last = "", ("", -1)
+
+    def add(self, batch: Batch, read: Callable[[Batch], bytes]) -> None:
+        """Copy a batch; once, however often it is added in a row.
+
+        Args:
+            batch: of a file; those of a partition come one after the other.
+            read: returns its bytes.
+
+        Raises:
+            OptionError: another directory or file gave batches of the same partition.
+            EncodeError: offsets that are not above those before.
+            OutputError: a failed write.
+        """
+        place = batch.path, batch.position
+        if place == self._last:
+            return
+        self._last = place
+        source, name = _partition_of(batch.path)
+        if name != self._name or self._writer is None:
+            self.finish()
+            known = self._sources.setdefault(name, source)
+            if known != source or os.path.lexists(os.path.join(self._directory, name)):
+                detail = f"{known} and {source} both have batches of {name}: give one of them"
+                raise OptionError(detail, path=batch.path)
+            self._writer = open_partition_writer(os.path.join(self._directory, name))
+            self._name = name
+        self._writer.append(read(batch))
+
+    def finish(self) -> None:
+        """Make the files of the current partition appear."""
+        if self._writer is not None:
+            self.written.append(self._writer.close())
+            self._writer = None
+
+    def discard(self) -> None:
+        """Remove what was written of the current partition; partitions that are complete stay."""
+        if self._writer is not None:
+            self._writer.abort()
+            self._writer = None
+
+
+def _partition_of(path: str) -> tuple[str, str]:
+    """Return where a file's partition is, and its directory's name; a file elsewhere is one by itself."""
+    directory = directory_of(path)
+    name = real_path(directory).rstrip("/").rpartition("/")[2]
+    if parse_directory_name(name) is not None:
+        return directory, name
+    return path, "stdin" if path == "-" else path.rpartition("/")[2].removesuffix(".log") or "found"

@@ -1,0 +1,231 @@
+"""Search of one segment.
+
+Strategy: where the extra `arrow` is installed, the payloads of whole windows are searched for the byte
+strings that a record must contain (`candidate_batches`), by unverified headers. Only batches that have them
+all are read the exact way: their checksum is verified, their records are decoded and judged. Otherwise each
+batch is read so. What is not sound is damage; its bytes are searched as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Literal
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_segments.codecs.bounds import content_bound
+from kafka_segments.errors import KafkaFormatError, MissingExtraError
+from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.io.storage import WINDOW_SIZE, Source
+from kafka_segments.search.conditions import Conditions
+from kafka_segments.search.found import EntryPlace, Finds, FoundRecord, SearchCounts, UndecidedPlace
+from kafka_segments.search.raw_search import search_damage
+from kafka_segments.search.time_bound import TimeBound, TookTooLongError
+from kafka_segments.segment.batch_records import Rows, open_records
+from kafka_segments.segment.scan.entry_scan import Scan
+
+if TYPE_CHECKING:
+    from kafka_segments.search.candidate_batches import CandidateBatches
+
+__all__ = ["Checked", "SegmentSearch"]
+
+Checked = Literal["candidates", "all", "none"]
+"""Of which batches checksums are computed: those that may hold a record, all, or none."""
+
+_LEN_WINDOW = 64 << 10  # of the exact way, which jumps from candidate to candidate
+
+
+class SegmentSearch:
+    """Search of one segment, for one pass.
+
+    Args:
+        source: the segment's bytes.
+        conditions: what is looked for.
+        checked: see `Checked`. Without the extra `arrow`, `candidates` is `all`.
+        max_decompressed: bytes that one payload may decompress to.
+        rows: a faster decoder of records, if available.
+        bound: of the time that a test of one record may take.
+
+    Attributes:
+        counts: what was read and found so far.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        conditions: Conditions,
+        *,
+        checked: Checked = "candidates",
+        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+        rows: Rows | None = None,
+        bound: TimeBound | None = None,
+    ) -> None:
+        self._source, self._conditions, self._checked = source, conditions, checked
+        self._max_decompressed, self._rows, self._bound = max_decompressed, rows, bound or TimeBound()
+        self._last_damage_end = self._last_verified = -1
+        self.counts = SearchCounts(num_files=1)
+
+    def events(self, position: int = 0) -> Iterator[Finds]:
+        """Yield what is found, and damage, in file order.
+
+        Args:
+            position: of the entry to begin with.
+        """
+        counts = self.counts
+        for event in self._events(position):
+            counts.num_records += isinstance(event, FoundRecord)
+            counts.num_damages += isinstance(event, Damage)
+            counts.num_undecided += isinstance(event, UndecidedPlace)
+            counts.num_raw_places += not isinstance(event, FoundRecord | Damage | UndecidedPlace)
+            yield event
+
+    def _events(self, position: int) -> Iterator[Finds]:
+        candidates = self._candidates()
+        if candidates is None:
+            scan = self._new_scan()
+            for entry in scan.entries(position):
+                yield from self._entry(scan, entry)
+            return
+        scan = self._new_scan(_LEN_WINDOW)
+        while position < self._source.size:
+            position = yield from self._stretch(candidates, scan, position)
+
+    def _candidates(self) -> CandidateBatches | None:
+        """Return the search for candidates; None without the extra `arrow`."""
+        try:
+            from kafka_segments.search.candidate_batches import CandidateBatches
+
+            return CandidateBatches(
+                self._source,
+                self._conditions,
+                check_crc=self._checked == "all",
+                max_decompressed=self._max_decompressed,
+            )
+        except MissingExtraError:
+            return None
+
+    def _new_scan(self, len_window: int = WINDOW_SIZE) -> Scan:
+        return Scan(
+            self._source,
+            check_crc=self._checked != "none",
+            len_window=len_window,
+            max_decompressed=self._max_decompressed,
+        )
+
+    def _stretch(
+        self, candidates: CandidateBatches, scan: Scan, position: int
+    ) -> Generator[Finds, None, int]:
+        """Search from an entry on, up to the first damage and through it; return where to go on."""
+        counts, before = self.counts, 0
+        for place in candidates.places(position, scan.sound_offset):
+            counts.num_batches += candidates.num_entries - before
+            before = candidates.num_entries
+            end, is_sound = yield from self._region(scan, place)
+            if not is_sound:
+                return end
+        counts.num_batches += candidates.num_entries - before
+        if self._checked == "all":
+            counts.num_verified += candidates.num_entries
+        end = candidates.position
+        if candidates.is_past_range or end >= self._source.size:
+            return self._source.size
+        # The header before damage may be what is wrong: a false length leads anywhere.
+        last = candidates.last
+        if last is not None and self._checked == "candidates" and last.position != self._last_verified:
+            resume, is_sound = yield from self._region(scan, last, is_searched=True)
+            if not is_sound:
+                return resume
+        after = EntryPlace(end, candidates.last_offset)
+        resume, is_sound = yield from self._region(scan, after)
+        counts.num_batches += is_sound
+        return resume
+
+    def _region(
+        self, scan: Scan, place: EntryPlace, *, is_searched: bool = False
+    ) -> Generator[Finds, None, tuple[int, bool]]:
+        """Search the entry at a place, or the damage there.
+
+        Args:
+            scan: of the source.
+            place: of an entry.
+            is_searched: whether the entry was searched before, if it is sound.
+
+        Returns:
+            Where that ends, and whether it is a sound entry.
+        """
+        if place.position != self._last_damage_end:  # after damaged records, the scan knows better
+            scan.sound_offset = place.previous_offset
+        for entry in scan.region(place.position):
+            if isinstance(entry, Padding):
+                break
+            if isinstance(entry, Batch) and entry.crc_valid is not False:
+                self.counts.num_verified += entry.crc_valid is True and self._checked == "candidates"
+                self._last_verified = entry.position
+                if not is_searched:
+                    yield from self._records(scan, entry)
+                return entry.end_position, True
+            yield from self._entry(scan, entry)
+            if isinstance(entry, Damage):
+                return entry.end_position, False
+        return self._source.size, False
+
+    def _entry(self, scan: Scan, entry: Batch | Damage | Padding) -> Iterator[Finds]:
+        """Search one entry of the exact way, or the damage there."""
+        if isinstance(entry, Damage):
+            if self._conditions.touches(entry):
+                yield entry
+                yield from search_damage(self._source, entry, self._conditions.tests, self._bound)
+        elif isinstance(entry, Batch):
+            self.counts.num_batches += 1
+            self.counts.num_verified += entry.crc_valid is not None
+            if entry.crc_valid is not False and self._may_match(scan, entry):
+                yield from self._records(scan, entry)
+
+    def _records(self, scan: Scan, batch: Batch) -> Iterator[Finds]:
+        """Judge the records of a sound batch."""
+        if not self._conditions.may_hold(batch):
+            return
+        last_offset = None
+        try:
+            opened, records = open_records(
+                batch,
+                scan.payload(batch),
+                max_decompressed=self._max_decompressed,
+                check_crc=self._checked != "none",
+                rows=self._rows,
+                items=scan.items,
+            )
+            for record in records:
+                last_offset = record.offset
+                yield from self._judged(opened, record)
+        except KafkaFormatError as error:
+            damage = scan.damage_of(batch, error, last_offset)
+            self._last_damage_end = damage.end_position
+            yield from self._entry(scan, damage)
+
+    def _judged(self, batch: Batch, record: Record) -> Iterator[FoundRecord | UndecidedPlace]:
+        if record.control is not None:
+            return
+        try:
+            if self._bound.run(lambda: self._conditions.holds(record)):
+                yield FoundRecord(batch, record)
+        except TookTooLongError:
+            words = " and ".join(test.words for test in self._conditions.tests)
+            detail = f"the test takes too long for this record ({words}): look for something simpler"
+            yield UndecidedPlace(batch.path, batch.position, record.offset, detail)
+
+    def _may_match(self, scan: Scan, batch: Batch) -> bool:
+        """Return whether the byte strings that a record must contain are in a batch; True where unknown."""
+        needles = self._conditions.needles
+        if not needles or not self._conditions.may_hold(batch):
+            return self._conditions.may_hold(batch)
+        if batch.compression != "none" and batch.magic < 2:
+            return True
+        try:
+            payload = scan.payload(batch)
+            if batch.compression not in {"none", None}:
+                max_size = content_bound(len(payload), self._max_decompressed)
+                payload = decompress(str(batch.compression), payload, max_size=max_size)
+        except KafkaFormatError:
+            return True  # reading the records says why
+        data = bytes(payload)
+        return all(needle in data for needle in needles)

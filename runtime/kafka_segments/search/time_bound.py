@@ -1,0 +1,72 @@
+"""Bound on the CPU time of one test, for regular expressions that take forever on some inputs.
+
+Strategy: Python's `re` looks for pending signals while it matches. A timer of the process's own CPU time
+ticks from time to time; its handler ends a test that has been running since before the last tick.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+__all__ = ["DEFAULT_SECONDS", "TimeBound", "TookTooLongError"]
+
+T = TypeVar("T")
+
+DEFAULT_SECONDS = 10.0
+"""CPU time of a test of one record, at least; at most twice as much."""
+
+
+class TookTooLongError(Exception):
+    """A test that was ended; it is caught by the caller of `TimeBound.run`."""
+
+
+class TimeBound:
+    """Runs tests, and ends those that take too long; in the main thread only, elsewhere it ends none.
+
+    Args:
+        seconds: of CPU time that a test may take.
+    """
+
+    def __init__(self, seconds: float = DEFAULT_SECONDS) -> None:
+        self._seconds = seconds
+        self._number = 0  # of the running test; 0 between tests
+        self._num_tests = 0
+        self._last_tick = 0
+
+    @contextmanager
+    def ticking(self) -> Iterator[None]:
+        """Let the timer tick within the context; a handler of SIGVTALRM that was there is back afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGVTALRM, self._tick)
+        signal.setitimer(signal.ITIMER_VIRTUAL, self._seconds, self._seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, before)
+
+    def run(self, test: Callable[[], T]) -> T:
+        """Run a test.
+
+        Raises:
+            TookTooLongError: it was ended.
+        """
+        self._num_tests += 1
+        self._number = self._num_tests
+        try:
+            return test()
+        finally:
+            self._number = 0
+
+    def _tick(self, _number: int, _frame: FrameType | None) -> None:
+        if self._number and self._number == self._last_tick:
+            self._number = 0
+            raise TookTooLongError
+        self._last_tick = self._number
