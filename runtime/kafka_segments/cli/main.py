@@ -10,6 +10,7 @@ import kafka_segments
 from kafka_segments.cli import (
     aborted,
     audit,
+    cat,
     compact,
     completion,
     console,
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     aborted.add_parser(subparsers)
     audit.add_parser(subparsers)
+    cat.add_parser(subparsers)
     compact.add_parser(subparsers)
     completion.add_parser(subparsers, parser)
     convert.add_parser(subparsers)

@@ -1,0 +1,243 @@
+"""Subcommand `cat`: values, keys or headers of records, as they are or by a template."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+from kafka_segments.cli import console
+from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.opened_files import (
+    CommittedFiles,
+    Event,
+    Open,
+    Readable,
+    fast_rows_if_there,
+    open_given,
+)
+from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
+from kafka_segments.cli.sources import GivenFile, files_of
+from kafka_segments.cli.table_argument import add_store_option
+from kafka_segments.cli.text import lost_offsets
+from kafka_segments.errors import (
+    KafkaFormatError,
+    MissingCodecError,
+    OptionError,
+    OutputError,
+)
+from kafka_segments.formats.entries import Damage, Record
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.given_files import gaps_between
+from kafka_segments.search.conditions import Conditions
+from kafka_segments.search.templates import FIELDS, RecordFile, Template, unescaped
+from kafka_segments.segment.batch_records import ManyRows
+from kafka_segments.segment.misplaced_batches import MisplacedBatches
+from kafka_segments.segment.segment import Segment
+
+__all__ = ["add_parser", "run"]
+
+_LEN_BLOCK = 64 << 10  # bytes that are written together
+_EXAMPLES = r"""examples:
+  kafka-segments cat orders-0 | jq .amount
+  kafka-segments cat --print key --delimiter '\0' orders-0 | sort -zu
+  kafka-segments cat --template '{offset}\t{time}\t{key}\t{value}' --since 2026-01-31 orders-0
+  kafka-segments cat --base64 --template '{key} {value}' --isolation read_committed payments-3
+
+Exit status: 0 clean, 1 damage (all sound records were printed), 2 wrong usage or a file that cannot be
+opened, 3 the output could not be written.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `cat` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "cat",
+        help="print values, keys or headers, as they are or by a template",
+        description="Print the values of records as they are, each with a newline after it; or their keys, "
+        "their headers, or a template. Control records are left out. Damage is reported on standard error.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="PATH",
+        help="a .log file, a pattern of such, a partition's, a log or a tier's directory; paths or "
+        "addresses; - is standard input",
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--print", dest="what", choices=("value", "key", "headers"), default="value", help="default: value"
+    )
+    what.add_argument(
+        "--template",
+        metavar="TEXT",
+        help=rf"a text with fields in braces: {', '.join(FIELDS)}; \n \t \r \0 \\ \xff are single bytes",
+    )
+    parser.add_argument(
+        "--delimiter",
+        metavar="TEXT",
+        default=r"\n",
+        help=r"what follows each record, with escapes as in a template; default: \n",
+    )
+    parser.add_argument(
+        "--null", metavar="TEXT", help="what stands for null; default: null, with --base64 a hyphen"
+    )
+    parser.add_argument(
+        "--base64", action="store_true", help="keys, values and headers in base64, so that any bytes survive"
+    )
+    add_selection_options(parser)
+    parser.add_argument("--limit", type=int, metavar="N", help="end after N records")
+    parser.add_argument(
+        "--isolation",
+        choices=("read_uncommitted", "read_committed"),
+        default="read_uncommitted",
+        help="read_committed: only what a consumer is given who reads committed records; the partition's "
+        "other segments are read for that",
+    )
+    parser.add_argument(
+        "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
+    )
+    add_store_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    if arguments.limit is not None and arguments.limit < 1:
+        raise OptionError(f"--limit {arguments.limit}: give a number from 1 on")
+    null = arguments.null if arguments.null is not None else "-" if arguments.base64 else "null"
+    text = f"{{{arguments.what}}}" if arguments.template is None else arguments.template
+    template = Template(text, null=unescaped(null), is_base64=arguments.base64)
+    offsets = RequestedOffsets.parse(arguments.offsets or ":")
+    times = time_of("--since", arguments.since), time_of("--until", arguments.until)
+    conditions = Conditions((), offsets.start, offsets.end, *times)
+    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    options = {"check_crc": arguments.check_crc}
+    with ExitStack() as stack:
+        way: Open = partial(open_given, places, options, False)
+        if arguments.isolation == "read_committed":
+            way = stack.enter_context(CommittedFiles(places, options)).open
+        cat = _Cat(way, conditions, template, unescaped(arguments.delimiter), arguments.limit)
+        try:
+            files = list(files_of(places, arguments.files))
+            cat.files(files)
+            cat.flush()
+            if not cat.is_over:
+                cat.gaps(places, [file.path for file in files if isinstance(file, GivenFile)])
+        except BrokenPipeError:
+            console.silence_stdout()
+    return cat.status
+
+
+class _Cat:
+    """Printer of records on standard output; `status` is the greatest of the files'."""
+
+    def __init__(
+        self,
+        open_file: Open,
+        conditions: Conditions,
+        template: Template,
+        delimiter: bytes,
+        limit: int | None,
+    ) -> None:
+        self.status = console.CLEAN
+        self._open, self._conditions = open_file, conditions
+        self._template, self._delimiter, self._left = template, delimiter, limit
+        self._rows = ManyRows(fast_rows_if_there)
+        self._block: list[bytes] = []
+        self._len_block = 0
+        self._said: set[str] = set()
+        self._seen: dict[str, MisplacedBatches] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is reached."""
+        return self._left == 0
+
+    def files(self, found: Sequence[GivenFile | KafkaFormatError]) -> None:
+        """Print the records of files; report those that cannot be opened on standard error."""
+        for one in found:
+            if self.is_over:
+                return
+            if isinstance(one, KafkaFormatError):
+                self._refuse(one)
+            else:
+                self._file(one)
+
+    def flush(self) -> None:
+        """Write what is kept."""
+        block, self._block, self._len_block = self._block, [], 0
+        with console.writing() as stdout:
+            stdout.write(b"".join(block))
+            stdout.flush()
+
+    def gaps(self, places: Places, paths: Sequence[str]) -> None:
+        """Report on standard error what segments of one partition lack between them."""
+        for gap in gaps_between(places, paths, self._seen):
+            if self._conditions.touches(gap):
+                self._found(console.FINDINGS)
+                console.say(f"{type(gap.error).__name__}: {gap.error}")
+
+    def _file(self, file: GivenFile) -> None:
+        try:
+            if file.segment is None:
+                refuse_other_file(file.path)
+            with self._open(file) as segment:
+                if isinstance(segment, Segment) and file.segment is None:
+                    check_is_log(segment)
+                self._segment(segment)
+        except OutputError:
+            raise
+        except KafkaFormatError as error:
+            self._refuse(error.with_context(path=error.path or file.path))
+
+    def _segment(self, segment: Readable) -> None:
+        file = RecordFile.of(segment.path)
+        for event in self._events(segment):
+            if isinstance(event, Damage):
+                self._say_damage(event)
+            elif isinstance(event, Record) and event.control is None and self._conditions.holds(event):
+                self._write(self._template.render(event, file) + self._delimiter)
+                if self._left is not None:
+                    self._left -= 1
+                    if self.is_over:
+                        return
+
+    def _events(self, segment: Readable) -> Iterator[Event]:
+        misplaced = MisplacedBatches()
+        if isinstance(segment, Segment):  # an isolated view reports misplaced batches itself
+            self._seen[os.path.normpath(segment.path)] = misplaced
+        wanted = self._conditions.may_hold
+        return misplaced.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=self._rows))
+
+    def _write(self, data: bytes) -> None:
+        self._block.append(data)
+        self._len_block += len(data)
+        if self._len_block >= _LEN_BLOCK:
+            block, self._block, self._len_block = self._block, [], 0
+            with console.writing() as stdout:
+                stdout.write(b"".join(block))
+
+    def _say_damage(self, damage: Damage) -> None:
+        if self._conditions.touches(damage):
+            is_missing = isinstance(damage.error, MissingCodecError)
+            self._found(console.NOT_OPENED if is_missing else console.FINDINGS)
+            console.say(
+                f"{damage.path}, position {damage.position} to {damage.end_position}: "
+                f"{type(damage.error).__name__}: {damage.error.detail}; {lost_offsets(damage)}"
+            )
+
+    def _refuse(self, error: KafkaFormatError) -> None:
+        if str(error) not in self._said:  # once for all files of a directory that cannot be listed
+            console.say(str(error))
+        self._said.add(str(error))
+        self._found(console.NOT_OPENED)
+
+    def _found(self, status: int) -> None:
+        self.status = max(self.status, status)
