@@ -11,10 +11,9 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 from kafka_segments.cli import console
+from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
-from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
-from kafka_segments.cli.opened_files import fast_rows_if_there
 from kafka_segments.cli.parsing import named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
@@ -24,16 +23,13 @@ from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
     OptionError,
-    OutputError,
 )
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import is_address, parse_directory_name
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source, open_source
 from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.given_files import gaps_between
 from kafka_segments.log.log_dir import log_dir_root
-from kafka_segments.log.opening import open_stored
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import (
     Contains,
@@ -44,13 +40,9 @@ from kafka_segments.search.content_tests import (
     MatchesPattern,
     compiled_pattern,
 )
-from kafka_segments.search.found import Finds, SearchCounts, UndecidedPlace
+from kafka_segments.search.found import Finds, FoundRecord, RawPlace, SearchCounts, UndecidedPlace
 from kafka_segments.search.json_paths import parse_json_test
-from kafka_segments.search.pruning import position_to_begin
-from kafka_segments.search.segment_search import Checked, SegmentSearch
-from kafka_segments.search.time_bound import TimeBound
-from kafka_segments.segment.batch_records import ManyRows
-from kafka_segments.segment.segment import open_segment
+from kafka_segments.search.segment_search import Checked
 
 __all__ = ["add_parser", "run"]
 
@@ -91,6 +83,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     checks.add_argument(
         "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        default=1,
+        help="processes that search; default: 1. The order of the output is that of the files",
     )
     add_store_option(parser)
     add_progress_option(parser)
@@ -149,9 +148,13 @@ def run(arguments: argparse.Namespace) -> int:
     conditions = _conditions(arguments)
     if arguments.limit is not None and arguments.limit < 1:
         raise OptionError(f"--limit {arguments.limit}: give a number from 1 on")
+    if arguments.jobs < 1:
+        raise OptionError(f"--jobs {arguments.jobs}: give a number from 1 on")
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with console.waiting("listing segments"):
         files = list(files_of(places, arguments.files))
+    if "-" in arguments.files and (arguments.to_segment is not None or arguments.jobs > 1):
+        raise OptionError("standard input is read once: write it to a file for --to-segment and --jobs")
     if arguments.to_segment is not None:
         paths = [one.path for one in files if isinstance(one, GivenFile)]
         _check_destination(arguments.to_segment, [*arguments.files, *paths])
@@ -162,7 +165,6 @@ def run(arguments: argparse.Namespace) -> int:
             show = _progress(arguments, stack)
             find.files(files, show)
         output.finish(find.counts)
-        find.say_end()
     except BrokenPipeError:
         console.silence_stdout()
     finally:
@@ -243,85 +245,59 @@ class _Find:
         self.status, self.counts = console.CLEAN, SearchCounts()
         self._places, self._conditions, self._output = places, conditions, output
         self._limit: int | None = arguments.limit
+        self._jobs: int = arguments.jobs
         self._checked: Checked = "candidates" if arguments.check_crc else "none"
         if arguments.all_crc:
             self._checked = "all"
+        self._task = FileTask(places, conditions, self._checked)
         # Text has damage in its place; if both streams are terminals, that is enough.
         self._is_repeated = (
             arguments.format != "text" or arguments.count or not console.is_terminal(sys.stdout)
         )
-        self._rows, self._bound = ManyRows(fast_rows_if_there), TimeBound()
         self._said: set[str] = set()
 
     @property
     def _is_over(self) -> bool:
-        counts = self.counts
-        return self._limit is not None and counts.num_records + counts.num_raw_places >= self._limit
+        num_found = self.counts.num_records + self.counts.num_raw_places
+        return self._limit is not None and num_found >= self._limit
 
-    def files(self, found: Sequence[GivenFile | KafkaFormatError], show: Callable[[int, int], None]) -> None:
+    def files(self, given: Sequence[GivenFile | KafkaFormatError], show: Callable[[int, int], None]) -> None:
         """Search files; report those that cannot be opened on standard error."""
-        total, done = sum(map(_size_of, found)), 0
-        with self._bound.ticking():
-            for one in found:
-                if isinstance(one, KafkaFormatError):
-                    self._refuse(one)
-                else:
-                    self._file(one)
+        for one in given:
+            if isinstance(one, KafkaFormatError):
+                self._refuse(one)
+        files = [one for one in given if isinstance(one, GivenFile)]
+        total, done = sum(map(_size_of, files)), 0
+        with searches(self._task, files, self._jobs) as found:
+            for file, events in zip(files, found, strict=True):
+                self._events(events, file)
                 if self._is_over:
                     console.say(f"--limit {self._limit} is reached; what comes after that was not searched")
                     return
-                done += _size_of(one)
+                done += _size_of(file)
                 show(done, total)
-        self._gaps([one.path for one in found if isinstance(one, GivenFile)])
+        self._gaps([file.path for file in files])
 
-    def say_end(self) -> None:
-        """Say what was verified."""
-        counts = self.counts
-        if self._checked == "candidates" and counts.num_verified < counts.num_batches:
-            console.say(
-                f"checksums were verified of {counts.num_verified} of {counts.num_batches} batches, those "
-                "that may hold what was looked for; --all-crc verifies all"
-            )
+    def _events(self, events: Iterator[FileEvent], file: GivenFile) -> None:
+        def read(batch: Batch) -> bytes:
+            with closing(open_given_source(self._places, file)) as source:
+                return bytes(source.read(batch.position, batch.size))
 
-    def _file(self, file: GivenFile) -> None:
-        try:
-            if file.segment is None:
-                refuse_other_file(file.path)
-            with closing(_open(self._places, file)) as source:
-                with open_segment(source) as segment:
-                    if file.segment is None:
-                        check_is_log(segment)
-                self._search(file, source)
-        except OutputError:
-            raise
-        except KafkaFormatError as error:
-            self._refuse(error.with_context(path=error.path or file.path))
-
-    def _search(self, file: GivenFile, source: Source) -> None:
-        search = SegmentSearch(
-            source, self._conditions, checked=self._checked, rows=self._rows, bound=self._bound
-        )
-        position = self._position_in(file, source)
-        events = search.events(source.size if position is None else position)
-        before, self.counts = self.counts, SearchCounts()
-        try:
-            while (found := _next(events, file.path)) is not None:
-                self._take(found, lambda batch: bytes(source.read(batch.position, batch.size)))
-                self.counts = before + search.counts
+        before = self.counts
+        while (event := _next(events, file.path)) is not None:
+            if isinstance(event, SearchCounts):
+                self.counts = before + event  # which has what was counted one by one
+            elif isinstance(event, UnusedIndex):
+                console.say(f"{type(event.error).__name__}: {event.error}")
+                self._found(console.FINDINGS)
+            elif isinstance(event, KafkaFormatError):
+                self._refuse(event)
+            else:
+                self._take(event, read)
+                self.counts += self._counted(event)
                 if self._is_over:
+                    self.counts += SearchCounts(num_files=1)
                     return
-        finally:
-            self.counts = before + search.counts
-
-    def _position_in(self, file: GivenFile, source: Source) -> int | None:
-        unused: list[KafkaFormatError] = []
-        position: int | None = 0
-        if file.segment is not None:
-            position = position_to_begin(self._places, file.segment, source, self._conditions, unused)
-        for error in unused:
-            console.say(f"{type(error).__name__}: {error}")
-            self._found(console.FINDINGS)
-        return position
 
     def _take(self, found: Finds, read: Callable[[Batch], bytes]) -> None:
         self._output.add(found, read)
@@ -337,6 +313,15 @@ class _Find:
                     f"{found.path}, position {found.position} to {found.end_position}: "
                     f"{type(found.error).__name__}: {found.error.detail}; {lost_offsets(found)}"
                 )
+
+    @staticmethod
+    def _counted(found: Finds) -> SearchCounts:
+        return SearchCounts(
+            num_records=isinstance(found, FoundRecord),
+            num_raw_places=isinstance(found, RawPlace),
+            num_damages=isinstance(found, Damage),
+            num_undecided=isinstance(found, UndecidedPlace),
+        )
 
     def _gaps(self, paths: Sequence[str]) -> None:
         """Report on standard error what segments of one partition lack between them."""
@@ -355,16 +340,10 @@ class _Find:
         self.status = max(self.status, status)
 
 
-def _next(events: Iterator[Finds], path: str) -> Finds | None:
+def _next(events: Iterator[FileEvent], path: str) -> FileEvent | None:
     with console.waiting(f"searching {path}"):
         return next(events, None)
 
 
-def _open(places: Places, file: GivenFile) -> Source:
-    if file.segment is not None:
-        return open_stored(places, file.segment)
-    return places.open(file.path) if is_address(file.path) else open_source(file.path)
-
-
-def _size_of(file: GivenFile | KafkaFormatError) -> int:
-    return file.segment.size if isinstance(file, GivenFile) and file.segment is not None else 0
+def _size_of(file: GivenFile) -> int:
+    return 0 if file.segment is None else file.segment.size

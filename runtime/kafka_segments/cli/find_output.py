@@ -98,7 +98,8 @@ class _Lines:
             raw = counts.num_raw_places
             words = f"{counted(counts.num_records, 'record')} in {counted(counts.num_files, 'file')}"
             words += f", and {counted(raw, 'place')} in damaged bytes" if raw else ""
-            line = f"{words}\n".encode()
+            checked = f"checksums were verified of {counts.num_verified} of {counts.num_batches} batches"
+            line = f"{words}; {checked}\n".encode()
         else:
             line = b""
         with console.writing() as stdout:

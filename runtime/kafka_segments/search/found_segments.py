@@ -34,6 +34,7 @@ class FoundSegments:
             outputs.make_directory(self._directory, directory)
         self.written: list[Written] = []
         self._sources: dict[str, str] = {}
+        self._complete: set[str] = set()
         self._writer: SegmentWriter | None = None
         self._name, self._last = "", ("", -1)
 
@@ -54,12 +55,12 @@ class FoundSegments:
             return
         self._last = place
         source, name = _partition_of(batch.path)
+        known = self._sources.setdefault(name, source)
+        if known != source or name in self._complete:
+            detail = f"{known} and {source} both have batches of {name}: give one of them"
+            raise OptionError(detail, path=batch.path)
         if name != self._name or self._writer is None:
             self.finish()
-            known = self._sources.setdefault(name, source)
-            if known != source or os.path.lexists(os.path.join(self._directory, name)):
-                detail = f"{known} and {source} both have batches of {name}: give one of them"
-                raise OptionError(detail, path=batch.path)
             self._writer = open_partition_writer(os.path.join(self._directory, name))
             self._name = name
         self._writer.append(read(batch))
@@ -68,6 +69,7 @@ class FoundSegments:
         """Make the files of the current partition appear."""
         if self._writer is not None:
             self.written.append(self._writer.close())
+            self._complete.add(self._name)
             self._writer = None
 
     def discard(self) -> None:
