@@ -27,16 +27,13 @@ RUN_BY = {
         "$ kafka-segments ingest build/run": f"{HERE}::test_readme_shows_what_make_run_runs",
         "kafka-segments dump FILE...": f"{LINES}::test_the_lines_of_readme_run",
     },
-<<<<<<< HEAD:tests/house/test_shown_commands.py
     "docs/command-line.md": {
         "python3 kafka-segments.pyz": "tests/packaging/test_onefile.py::test_the_lines_of_the_page_run",
         "kafka-segments completion": "tests/cli/test_completion.py::test_the_lines_of_the_page_run",
         "kafka-segments ls ": f"{LINES}::test_the_lines_of_the_page_on_the_command_line_run",
     },
     "docs/conversions.md": {"kafka-segments convert": f"{LINES}::test_the_lines_of_the_conversions_page_run"},
-=======
     "docs/find.md": {"kafka-segments find": "tests/cli/test_find.py::test_the_commands_of_the_page_run"},
->>>>>>> 98552aa5 (Search with several processes; the page of find and cat):tests/house/test_commands.py
     "docs/ingest.md": {
         "kafka-segments ingest SRC...": f"{LINES}::test_the_lines_of_the_ingest_page_run",
         # Tables in a store: tests/ingest has a store of its own, and this line its address alone.

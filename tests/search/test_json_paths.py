@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kafka_segments.errors import OptionError
+from kafka_segments.errors import DecodeError, OptionError
 from kafka_segments.search.json_paths import parse_json_test, read_json
 
 DOCUMENT = {
@@ -67,8 +67,8 @@ def test_another_path_is_refused_with_what_it_may_be(text: str) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"NaN", b"[Infinity]", b"\xff", b"[" * 100_000, b"[1e99999999999999999999]"]
 )
-def test_what_is_no_json_is_a_value_error(data: bytes) -> None:
-    with pytest.raises(ValueError):
+def test_what_is_no_json_is_an_error_of_ours(data: bytes) -> None:
+    with pytest.raises(DecodeError, match="this is not JSON"):
         read_json(data)
 
 

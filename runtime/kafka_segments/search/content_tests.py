@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from kafka_segments.errors import OptionError
+from kafka_segments.errors import DecodeError, OptionError
 from kafka_segments.formats.entries import Record
 from kafka_segments.search.json_paths import JsonTest, read_json
 
@@ -168,7 +168,7 @@ class HasJson:
         data = record.key if self.part == "key" else record.value
         try:
             return data is not None and self.test.holds(read_json(data))
-        except ValueError:  # no JSON; UnicodeDecodeError is one, too
+        except DecodeError:
             return False
 
     def find_raw(self, data: bytes, start: int = 0) -> tuple[int, int] | None:  # noqa: ARG002

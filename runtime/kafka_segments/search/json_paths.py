@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from kafka_segments.errors import OptionError
+from kafka_segments.errors import DecodeError, OptionError
 
 __all__ = ["JsonTest", "parse_json_test", "read_json"]
 
@@ -66,12 +66,12 @@ def read_json(data: bytes) -> Any:
     """Read a JSON document; numbers become `int` or `Decimal`, none is rounded.
 
     Raises:
-        ValueError: it is none, or nested too deeply to be read.
+        DecodeError: it is none, or nested too deeply to be read.
     """
     try:
         return json.loads(data, parse_float=Decimal, parse_int=_integer, parse_constant=_refuse)
-    except (RecursionError, InvalidOperation) as error:
-        raise ValueError(str(error)) from error
+    except (ValueError, RecursionError, InvalidOperation) as error:
+        raise DecodeError(f"this is not JSON: {error}") from error
 
 
 def parse_json_test(text: str) -> JsonTest:
@@ -117,7 +117,7 @@ def _step(match: re.Match[str]) -> Step:
 def _value(text: str) -> Any:
     try:
         return read_json(text.encode())
-    except ValueError:
+    except DecodeError:
         return text
 
 
@@ -126,7 +126,7 @@ def _integer(text: str) -> int | Decimal:
 
 
 def _refuse(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
+    raise DecodeError(f"{text} is no number of JSON")
 
 
 def _select(document: Any, steps: Iterable[Step]) -> Iterator[Any]:

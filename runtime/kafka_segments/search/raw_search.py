@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from kafka_segments.errors import ReadError
+from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.storage import BLOCK_SIZE, Source
 from kafka_segments.search.content_tests import ContentTest
 from kafka_segments.search.found import RawPlace, UndecidedPlace
-from kafka_segments.search.time_bound import TimeBound, TookTooLongError
+from kafka_segments.search.time_bound import TimeBound
 
 __all__ = ["search_damage"]
 
@@ -66,6 +66,6 @@ def _places(
             if place[1] > place[0]:
                 yield RawPlace(path, position + place[0], position + place[1], test.words)
             at = max(place[1], place[0] + 1)
-    except TookTooLongError:
+    except OptionError:  # of the bound
         detail = f"{test.words} takes too long in damaged bytes: look for something simpler"
         yield UndecidedPlace(path, position + at, None, detail)

@@ -13,16 +13,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
-__all__ = ["DEFAULT_SECONDS", "TimeBound", "TookTooLongError"]
+from kafka_segments.errors import OptionError
+
+__all__ = ["DEFAULT_SECONDS", "TimeBound"]
 
 T = TypeVar("T")
 
 DEFAULT_SECONDS = 10.0
 """CPU time of a test of one record, at least; at most twice as much."""
-
-
-class TookTooLongError(Exception):
-    """A test that was ended; it is caught by the caller of `TimeBound.run`."""
 
 
 class TimeBound:
@@ -56,7 +54,7 @@ class TimeBound:
         """Run a test.
 
         Raises:
-            TookTooLongError: it was ended.
+            OptionError: it was ended.
         """
         self._num_tests += 1
         self._number = self._num_tests
@@ -68,5 +66,5 @@ class TimeBound:
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
         if self._number and self._number == self._last_tick:
             self._number = 0
-            raise TookTooLongError
+            raise OptionError(f"a test took more than {self._seconds} s of CPU time")
         self._last_tick = self._number
