@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.bench import chart, corpora, goals, processes, programs, report, rounds  # noqa: E402  no package
+from tests.bench import chart, corpora, goals, processes, programs, report, rounds, searching  # noqa: E402  no package
 from tests.bench.decoders import DECODERS, is_there  # noqa: E402
 
 
@@ -74,6 +74,8 @@ def measure(quick: bool, only: Sequence[str]) -> tuple[list[goals.Row], list[str
     if not only:
         say("whole processes")
         figures = processes.measure(made, effort.rounds)
+        say("find")
+        figures += searching.measure(made)
         rows += goals.judge_figures(figures, figure_goals, quick)
         problems += [f"{figure.title}: {figure.note}" for figure in figures if figure.failed]
     return rows, problems

@@ -77,7 +77,7 @@ def own(codec: str) -> Into:
 
     direct = ours.direct_codec(codec)
     target = np.empty(LARGEST_BATCH, np.uint8)
-    view, to = memoryview(target), target.ctypes.data
+    view, to = target.data, target.ctypes.data
 
     def into(payload: memoryview) -> int:
         address = np.frombuffer(payload, np.uint8).ctypes.data

@@ -59,6 +59,20 @@ def num_batches(source: Path) -> int:
         return int(segment.read_headers().num_rows)
 
 
+def find_bytes(source: Path, needle: bytes) -> int:
+    """Search a segment for records that contain a byte string, as the verb `find` does; return how many."""
+    from kafka_segments.io.storage import open_source
+    from kafka_segments.search.conditions import Conditions
+    from kafka_segments.search.content_tests import Contains
+    from kafka_segments.search.segment_search import SegmentSearch
+
+    opened = open_source(source)
+    try:
+        return sum(1 for _ in SegmentSearch(opened, Conditions((Contains(needle),))).events())
+    finally:
+        opened.close()
+
+
 def direct_codec(name: str) -> Any:
     """`(payload, its address, target, its address) -> bytes written`; not public, and only for the limits.
 

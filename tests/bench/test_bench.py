@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from crc32c import crc32c
-from tests.bench import corpora, encoding, goals, passes, processes, report, rounds
+from tests.bench import corpora, encoding, goals, ours, passes, processes, report, rounds, searching
 from tests.bench.corpora import MIB, Corpus
 from tests.bench.decoders import DECODERS
 from tests.bench.processes import Figure
@@ -140,7 +140,9 @@ def test_every_goal_names_what_is_measured() -> None:
         assert {goal.ours, goal.peer, goal.named or goal.peer} <= {"fastest", *DECODERS}
         assert goal.peer != "fastest" or goal.named in DECODERS
     assert {goal.corpus for goal in rate_goals} == set(corpora.NAMES)
-    source = Path(processes.__file__).read_text(encoding="utf-8")
+    modules = (processes.__file__, searching.__file__)
+    source = "".join(Path(name).read_text(encoding="utf-8") for name in modules)
+    source += "".join(f" find-{codec}" for codec in corpora.CODECS)
     for goal in figure_goals:
         assert goal.name.removesuffix("-warm").removesuffix("-cold") in source
         assert (goal.at_least is None) != (goal.at_most is None)
@@ -224,3 +226,12 @@ def test_copies_go_on_with_their_offsets(small_corpora: dict[str, Path], tmp_pat
     twice = passes.make("aiokafka", tmp_path / "twice.log")()
     assert one.checksum is not None
     assert (twice.records, twice.checksum) == (2 * one.records, 2 * one.checksum + one.records * one.records)
+
+
+def test_find_reads_a_whole_corpus_and_the_least_seconds_count(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    corpora.write_plain(path, MIB // 16, 16384, corpora.rows_of("json170"))
+    assert ours.find_bytes(path, searching.NEEDLE) == 0
+    assert ours.find_bytes(path, b"Lisbon") > 10
+    best = searching.least({"much": lambda: sum(range(300_000)), "nothing": lambda: None})
+    assert 0 <= best["nothing"] < best["much"]

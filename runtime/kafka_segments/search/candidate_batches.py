@@ -30,8 +30,6 @@ class CandidateBatches:
 
     Attributes:
         num_entries: how many entries the last call of `places` has seen so far.
-        last: the last of them.
-        last_offset: the last offset of that.
         is_past_range: whether the entries after `position` are known to have higher offsets than wanted.
     """
 
@@ -40,13 +38,16 @@ class CandidateBatches:
     ) -> None:
         self._conditions = conditions
         self._payloads = EntryPayloads(
-            source, check_crc=check_crc, max_decompressed=max_decompressed, wanted=self._wanted
+            source,
+            check_crc=check_crc,
+            max_decompressed=max_decompressed,
+            wanted=self._wanted if conditions.has_header_conditions else None,
         )
         self._searches = [ByteSearch(needle) for needle in sorted(conditions.needles, key=len, reverse=True)]
         self.num_entries = 0
-        self.last: EntryPlace | None = None
-        self.last_offset: int | None = None
         self.is_past_range = False
+        self._tail: EntryTable | None = None  # the last two entries, or the only one of the last piece
+        self._previous_offset: int | None = None  # before these
 
     @property
     def position(self) -> int:
@@ -60,7 +61,7 @@ class CandidateBatches:
             position: of an entry.
             previous_offset: the last offset before it.
         """
-        self.num_entries, self.last, self.last_offset = 0, None, previous_offset
+        self.num_entries, self._tail, self._previous_offset = 0, None, previous_offset
         for piece in self._payloads.pieces(position):
             entries = piece.entries
             rows = self._rows(piece)
@@ -68,14 +69,30 @@ class CandidateBatches:
             self.num_entries += len(entries)
             for row in rows:
                 yield EntryPlace(entries.value(row, "position"), lasts[row])
-            before = entries.last_offset(len(entries) - 2) if len(entries) > 1 else self.last_offset
-            self.last = EntryPlace(entries.value(len(entries) - 1, "position"), before)
-            self.last_offset = entries.last_offset(len(entries) - 1)
+            if len(entries) == 1:
+                self._previous_offset = self.last_offset
+            self._tail = entries.tail(2)  # the table is filled again
             end = self._conditions.end
             # One entry alone proves nothing: no checksum covers its first offset.
             if end is not None and len(entries) > 1 and int(entries.column("base_offset").min()) >= end:
                 self.is_past_range = True
                 return
+
+    @property
+    def last(self) -> EntryPlace | None:
+        """The last entry that the last call of `places` has seen."""
+        if self._tail is None:
+            return None
+        row = len(self._tail) - 1
+        before = self._tail.last_offset(row - 1) if row else self._previous_offset
+        return EntryPlace(self._tail.value(row, "position"), before)
+
+    @property
+    def last_offset(self) -> int | None:
+        """The last offset of the last entry; before the first one, that of the entry before."""
+        if self._tail is None:
+            return self._previous_offset
+        return self._tail.last_offset(len(self._tail) - 1)
 
     def _wanted(self, entries: EntryTable) -> Any:
         conditions, is_batch = self._conditions, entries.is_batch()
@@ -91,22 +108,20 @@ class CandidateBatches:
         """Return the numbers of the entries that may hold a record."""
         if not piece.is_wanted:
             return []
-        rows = set(range(len(piece.entries)))
-        if not piece.is_readable:
-            return sorted(rows)
-        for search in self._searches:
+        if not (self._searches and piece.is_readable):
+            return list(range(len(piece.entries)))
+        rows = _rows_with(self._searches[0], piece)
+        for search in self._searches[1:] if rows else ():
             rows &= _rows_with(search, piece)
-            if not rows:
-                break
         return sorted(rows)
 
 
 def _rows_with(search: ByteSearch, piece: PayloadPiece) -> set[int]:
     """Return the entries in which a byte string begins."""
-    found: set[int] = set()
-    at, end, ends = int(piece.spans[0, 0]), int(piece.spans[-1, 1]), list[int]()
+    found, ends = set[int](), list[int]()
+    at, end = piece.span()
     while at < end and (hit := search.find(piece.data, at, end)) >= 0:
-        ends = ends or piece.spans[:, 1].tolist()
+        ends = ends or piece.ends()
         row = bisect_right(ends, hit)
         found.add(row)
         at = ends[row]

@@ -37,6 +37,12 @@ class Conditions:
         found = (test.needle for test in self.tests)
         return tuple(dict.fromkeys(needle for needle in found if needle is not None))
 
+    @property
+    def has_header_conditions(self) -> bool:
+        """Whether a batch's header can leave it out."""
+        given = self.start, self.end, self.since, self.producer_id
+        return any(one is not None for one in given)
+
     def may_hold(self, batch: Batch) -> bool:
         """Return whether a batch may hold a record that is looked for, by its header."""
         if batch.is_control:

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Literal
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_segments.codecs.bounds import content_bound
-from kafka_segments.errors import KafkaFormatError, MissingExtraError
+from kafka_segments.errors import (
+    KafkaFormatError,
+    MissingExtraError,
+    OptionError,
+    raise_unless_file_at_fault,
+)
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.io.storage import WINDOW_SIZE, Source
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.found import EntryPlace, Finds, FoundRecord, SearchCounts, UndecidedPlace
 from kafka_segments.search.raw_search import search_damage
-from kafka_segments.search.time_bound import TimeBound, TookTooLongError
+from kafka_segments.search.time_bound import TimeBound
 from kafka_segments.segment.batch_records import Rows, open_records
 from kafka_segments.segment.scan.entry_scan import Scan
 
@@ -208,7 +213,7 @@ class SegmentSearch:
         try:
             if self._bound.run(lambda: self._conditions.holds(record)):
                 yield FoundRecord(batch, record)
-        except TookTooLongError:
+        except OptionError:  # of the bound
             words = " and ".join(test.words for test in self._conditions.tests)
             detail = f"the test takes too long for this record ({words}): look for something simpler"
             yield UndecidedPlace(batch.path, batch.position, record.offset, detail)
@@ -225,7 +230,8 @@ class SegmentSearch:
             if batch.compression not in {"none", None}:
                 max_size = content_bound(len(payload), self._max_decompressed)
                 payload = decompress(str(batch.compression), payload, max_size=max_size)
-        except KafkaFormatError:
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
             return True  # reading the records says why
         data = bytes(payload)
         return all(needle in data for needle in needles)

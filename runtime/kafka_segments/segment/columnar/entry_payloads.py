@@ -23,6 +23,7 @@ from kafka_segments_generated.columns import kafka_log_segment
 __all__ = ["EntryPayloads", "PayloadPiece"]
 
 _EMPTY = memoryview(b"")
+_LEN_WINDOW = 2 << 20  # what is searched once should be in the cache still
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +32,36 @@ class PayloadPiece:
 
     Attributes:
         entries: the headers.
-        spans: int64, two columns: where the payload of each entry, with its header if it is not compressed,
-            begins and ends in `data`.
-        data: holds the payloads.
+        data: holds the payloads; empty for entries that the caller did not want.
+        position: where `data` begins in the source, for entries that are not compressed; else None.
+        places: of compressed payloads, int64, two columns: where each begins and ends in `data`.
         is_readable: False for an entry whose payload cannot be decompressed; `data` is empty then.
-        is_wanted: False for entries that the caller did not want; `data` is empty then.
     """
 
     entries: EntryTable
-    spans: Any
     data: memoryview
+    position: int | None = None
+    places: Any = None
     is_readable: bool = True
-    is_wanted: bool = True
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the caller wanted these entries."""
+        return self.position is not None or self.places is not None
+
+    def span(self) -> tuple[int, int]:
+        """Return where the payloads begin and end in `data`; entries without compression count whole."""
+        last = len(self.entries) - 1
+        if self.position is None:
+            return int(self.places[0, 0]), int(self.places[last, 1])
+        start, end = self.entries.value(0, "position"), self.entries.value(last, "end_position")
+        return start - self.position, end - self.position
+
+    def ends(self) -> list[int]:
+        """Return where each payload ends in `data`."""
+        if self.position is None:
+            return list(self.places[:, 1].tolist())
+        return list((self.entries.column("end_position") - self.position).tolist())
 
 
 class EntryPayloads:
@@ -52,16 +71,22 @@ class EntryPayloads:
         source: the segment's bytes.
         check_crc: whether an entry with a wrong checksum counts as not sound. Otherwise headers are trusted.
         max_decompressed: bytes that one payload may decompress to.
-        wanted: whether each entry of a table is wanted, as an array; payloads of others are left alone.
+        wanted: whether each entry of a table is wanted, as an array; payloads of others are left alone. None
+            wants all.
 
     Attributes:
         position: after the entries of the last pass.
     """
 
     def __init__(
-        self, source: Source, *, check_crc: bool, max_decompressed: int, wanted: Callable[[EntryTable], Any]
+        self,
+        source: Source,
+        *,
+        check_crc: bool,
+        max_decompressed: int,
+        wanted: Callable[[EntryTable], Any] | None = None,
     ) -> None:
-        self._scan = HeaderScan(source, kafka_log_segment, check_crc=check_crc)
+        self._scan = HeaderScan(source, kafka_log_segment, check_crc=check_crc, len_window=_LEN_WINDOW)
         self._plain = PlainRecords(max_decompressed)
         self._wanted = wanted
         self.position = 0
@@ -78,38 +103,38 @@ class EntryPayloads:
                 return
 
     def _window_pieces(self, entries: EntryTable) -> Iterator[PayloadPiece]:
-        wanted = self._wanted(entries)
-        codec = entries.column("codec")
+        codec, position = entries.column("codec"), self._scan.window_position
+        if self._wanted is None and not codec.any():
+            yield PayloadPiece(entries, memoryview(self._scan.window), position)
+            return
+        wanted = np.ones(len(entries), bool) if self._wanted is None else self._wanted(entries)
         kinds = np.where(wanted, 2 * codec + entries.is_batch(), -1)
-        ends = [*(np.flatnonzero(np.diff(kinds)) + 1).tolist(), len(entries)]
         start = 0
-        for end in ends:
+        for end in [*(np.flatnonzero(np.diff(kinds)) + 1).tolist(), len(entries)]:
             run = EntryTable(entries.rows[start:end], kafka_log_segment)
-            names = ("position", "end_position") if codec[start] == 0 else ("payload", "end_payload")
-            spans = np.column_stack([run.column(name) for name in names]) - self._scan.window_position
             if not wanted[start]:
-                yield PayloadPiece(run, spans, _EMPTY, is_wanted=False)
+                yield PayloadPiece(run, _EMPTY)
             elif codec[start] == 0:
-                yield PayloadPiece(run, spans, memoryview(self._scan.window))
+                yield PayloadPiece(run, memoryview(self._scan.window), position)
             else:
-                yield from self._decompressed(run, spans)
+                yield from self._decompressed(run, position)
             start = end
 
-    def _decompressed(self, run: EntryTable, spans: Any) -> Iterator[PayloadPiece]:
+    def _decompressed(self, run: EntryTable, position: int) -> Iterator[PayloadPiece]:
         window, address = memoryview(self._scan.window), self._scan.address
-        codecs, magics = run.column("codec"), run.column("magic")
+        codecs, magics, is_batch = run.column("codec"), run.column("magic"), bool(run.is_batch()[0])
+        spans = np.column_stack([run.column("payload"), run.column("end_payload")]) - position
         done = 0
         while done < len(run):
-            places = spans[done:]
-            is_readable = True
+            places, is_readable = spans[done:], True
             try:
-                magic = 2 if run.is_batch()[done] else int(magics[done])
+                magic = 2 if is_batch else int(magics[done])
                 count = self._plain.fill(window, address, codecs[done:], places, magic)
             except (DecompressionError, MissingCodecError):  # reading its records says why
                 count, is_readable = 1, False
             data = self._data() if is_readable else _EMPTY
             part = EntryTable(run.rows[done : done + count], kafka_log_segment)
-            yield PayloadPiece(part, places[:count], data, is_readable)
+            yield PayloadPiece(part, data, None, places[:count], is_readable)
             done += count
 
     def _data(self) -> memoryview:

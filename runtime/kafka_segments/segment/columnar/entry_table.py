@@ -180,6 +180,10 @@ class EntryTable:
         """Return a copy of some rows."""
         return EntryTable(self._rows[mask], self._module)
 
+    def tail(self, count: int) -> EntryTable:
+        """Return a copy of the last rows."""
+        return EntryTable(self._rows[-count:].copy(), self._module)
+
     def before(self, row: int) -> EntryTable:
         """Return the rows before one."""
         return EntryTable(self._rows[:row], self._module)

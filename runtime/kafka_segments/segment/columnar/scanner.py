@@ -50,6 +50,7 @@ class HeaderScan:
         check_crc: whether an entry with a wrong checksum counts as not sound.
         end_position: where there may be nothing more to read; None is the source's end.
         whole: whether a compressed message without a value, or with contradicting lengths, is not sound.
+        len_window: bytes of a window that has to be read, unless one entry takes more.
 
     Attributes:
         window: the bytes that the last scan was of; valid until the next one.
@@ -69,6 +70,7 @@ class HeaderScan:
         check_crc: bool,
         end_position: int | None = None,
         whole: bool = True,
+        len_window: int = _LEN_WINDOW,
     ) -> None:
         self._source = source
         self._end_position = end_position
@@ -86,7 +88,8 @@ class HeaderScan:
         self._arguments.set("state", self.state.ctypes.data, _NUM_STATE)
         self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
         self.entry = self._scan.address, self._arguments.address
-        self._len_window = min(_LEN_FIRST_WINDOW, _LEN_WINDOW)
+        self._len_next = min(_LEN_FIRST_WINDOW, len_window)
+        self._len_window = len_window
         self._buffer: memoryview = memoryview(b"")
         self._scratch: Scratch | None = None
         self.window: bytes | memoryview = b""
@@ -148,7 +151,7 @@ class HeaderScan:
 
     def _size_wanted(self, position: int, is_fused: bool) -> int:
         """Return the size of the next window, if so much is left."""
-        size, self._len_window = self._len_window, _LEN_WINDOW
+        size, self._len_next = self._len_next, self._len_window
         if is_fused and self._source.is_memory:
             size = _LEN_MEMORY_WINDOW
         if self._end_position is None:
@@ -160,8 +163,8 @@ class HeaderScan:
 
     def _load(self, position: int, size: int) -> None:
         if size > len(self._buffer) and not self._source.is_memory:
-            if self._scratch is None and size <= _LEN_WINDOW:
-                self._scratch = Scratch(_LEN_WINDOW)
+            if self._scratch is None and size <= self._len_window:
+                self._scratch = Scratch(self._len_window)
                 self._buffer = self._scratch.view
             else:
                 self._buffer = memoryview(bytearray(size))
