@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -18,6 +19,8 @@ from tests.house.commands import blocks
 
 from kafka_segments import open_segment
 from kafka_segments.cli.main import main
+from kafka_segments.errors import OutputError
+from kafka_segments.io import outputs
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = RECORDED / "kafka-4.3" / "clean"
@@ -211,6 +214,56 @@ def test_batches_as_segments(logs: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (Path("made") / "orders-1" / FIRST).read_bytes() == (logs / "orders-1" / FIRST).read_bytes()
     assert len(out.splitlines()) == 2 and "offsets 2 to 3" in out
     assert state_of(logs) == before
+
+
+def test_a_full_disk_leaves_no_partition(logs: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("construct")
+    before, write, written = state_of(logs), outputs.OutputFile.write, list[str]()
+
+    def full(file: outputs.OutputFile, data: bytes | memoryview) -> None:
+        written.append(file.path)
+        if len(written) == 2:
+            raise OutputError("No space left on device", path=file.path)
+        write(file, data)
+
+    monkeypatch.setattr(outputs.OutputFile, "write", full)
+    status, out, err = answer(capsys, "--text", "th", "--to-segment", "made", "logs")
+    assert (status, out) == (3, "")
+    assert "No space left on device" in err
+    assert list(Path("made").rglob("*")) == []
+    assert state_of(logs) == before
+
+
+def test_an_interrupt_leaves_no_partition(logs: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("construct")
+
+    def interrupted(*_words: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(outputs.OutputFile, "finish", interrupted)
+    assert answer(capsys, "--text", "th", "--to-segment", "made", "logs")[0] == 130
+    assert list(Path("made").rglob("*")) == []
+
+
+def test_a_block_that_cannot_be_read_is_damage(logs: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second batch of the first segment, whose bytes are not there."""
+    position = (logs / "orders-0" / FIRST).read_bytes().index(b"third") - 20
+
+    def failing(descriptor: int, buffers: list[memoryview], at: int) -> int:
+        return reading(descriptor, sum(map(len, buffers)), at) and -1
+
+    def reading(descriptor: int, size: int, at: int) -> bytes:
+        if FIRST in os.readlink(f"/proc/self/fd/{descriptor}") and at <= position < at + size:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return pread(descriptor, size, at)
+
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", reading)
+    monkeypatch.setattr(os, "preadv", failing)
+    status, out, _err = answer(capsys, "--key", "c", "logs/orders-0")
+    assert status == 1
+    assert "ReadError: [Errno 5] EIO" in out
+    assert out.splitlines()[-1].endswith('key="c"  value="fourth"')
 
 
 def test_copies_of_a_partition_do_not_become_one(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,6 +127,7 @@ class _Tables:
     """Records as an Arrow stream or a Parquet file on standard output."""
 
     def __init__(self, form: str) -> None:
+        import kafka_segments.segment.columnar  # noqa: F401  an error of ours without the extra `arrow`
         from kafka_segments.search.found_table import FoundTable, open_table_writer
 
         self._table = FoundTable()
