@@ -271,3 +271,22 @@ class BadBlock:
 
     def close(self) -> None:
         pass
+
+
+def test_entries_where_windows_meet_are_searched_once(engine: str) -> None:
+    batches = []
+    for number in range(130):
+        value = bytes(30_000) + (NEEDLE if number in {2, 69, 70, 129} else b"other")
+        batches.append(batch(number, [record(0, b"k", value)]))
+    broken = sum(map(len, batches[:100]))
+    data = patched(b"".join(batches), broken + 70, b"\xff\xff")
+    conditions = Conditions((Contains(NEEDLE),))
+    found, damages, _raw, search = searched(data, conditions)
+    assert [one.offset for one in found] == [2, 69, 70, 129]
+    assert [one.position for one in damages] == ([broken] if engine == "plain" else [])
+    found, damages, _raw, search = searched(data, conditions, "all")
+    assert [one.offset for one in found] == [2, 69, 70, 129]
+    assert [(one.position, one.first_lost_offset, one.last_lost_offset) for one in damages] == [
+        (broken, 100, 100)
+    ]
+    assert search.counts.num_batches == 130
