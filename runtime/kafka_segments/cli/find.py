@@ -216,8 +216,8 @@ def _tests(arguments: argparse.Namespace) -> Iterator[ContentTest]:
     for pattern in arguments.regex:
         yield MatchesPattern(compiled_pattern(pattern), part)
     for header in arguments.header:
-        name, equals, value = os.fsencode(header).partition(b"=")
-        yield HasHeader(name, value if equals else None)
+        name, equals, value = header.partition("=")
+        yield HasHeader(os.fsencode(name), os.fsencode(value) if equals else None)
     for text in arguments.json:
         yield HasJson(parse_json_test(text), text, "key" if part == "key" else "value")
 

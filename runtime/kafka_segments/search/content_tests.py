@@ -32,8 +32,8 @@ Part = Literal["any", "key", "value", "headers"]
 
 # What may stand in a regular expression without being a literal. A literal that is repeated may be missing.
 _TOKEN = re.compile(
-    rb"(?P<literal>\\[^0-9A-Za-z]|[^\\\[\](){}.^$|?*+])|(?P<repeat>[?*]|\{\d*,?\d*\})"
-    rb"|\[\^?\]?(?:\\.|[^\]\\])*\]|\\x..|\\\d+|\\.|.",
+    r"(?P<literal>\\[^0-9A-Za-z]|[^\\\[\](){}.^$|?*+])|(?P<repeat>[?*]|\{\d*,?\d*\})"
+    r"|\[\^?\]?(?:\\.|[^\]\\])*\]|\\x..|\\\d+|\\.|.",
     re.DOTALL,
 )
 
@@ -184,10 +184,10 @@ def needle_in(pattern: re.Pattern[bytes]) -> bytes | None:
         >>> needle_in(re.compile(rb"user-\\d+: [Ee]rror"))
         b'user-'
     """
-    text = pattern.pattern
-    if b"|" in text or b"(" in text or pattern.flags & (re.IGNORECASE | re.VERBOSE):
+    text = pattern.pattern.decode("latin-1")
+    if "|" in text or "(" in text or pattern.flags & (re.IGNORECASE | re.VERBOSE):
         return None
-    runs, run = list[bytes](), b""
+    runs, run = list[str](), ""
     for token in _TOKEN.finditer(text):
         if token["literal"] is not None:
             run += token["literal"][-1:]
@@ -195,8 +195,8 @@ def needle_in(pattern: re.Pattern[bytes]) -> bytes | None:
         if token["repeat"] is not None:
             run = run[:-1]
         runs.append(run)
-        run = b""
-    return max([*runs, run], key=len) or None
+        run = ""
+    return max([*runs, run], key=len).encode("latin-1") or None
 
 
 def _parts(record: Record, part: Part) -> Iterator[bytes]:

@@ -30,8 +30,8 @@ _FREE, _PER_BYTE = (
 )  # bytes of the string that are compared at most: in any case, and for each byte searched
 _LEN_STEP = 4096  # that Python searches then
 _NUM_VALUES = 256
-_LEN_GROUP = 8  # bits that are skipped together
-_GROUP = (1 << _LEN_GROUP) - 1
+_NUM_SKIPPED = 8  # bits that are skipped together
+_GROUP = (1 << _NUM_SKIPPED) - 1
 
 
 def pair_finder() -> Callable[..., int]:
@@ -51,8 +51,8 @@ def pair_finder() -> Callable[..., int]:
                     here, bits = at + half * NUM_PAIRS, low if half == 0 else high
                     while bits != 0:
                         if bits & _GROUP == 0:
-                            bits >>= _LEN_GROUP
-                            here += _LEN_GROUP
+                            bits >>= _NUM_SKIPPED
+                            here += _NUM_SKIPPED
                             continue
                         if bits & 1 != 0:
                             same = 0
