@@ -41,8 +41,8 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
         {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
     "kafka_segments/formats/java.py": (
-        "surrogates in UTF-8: the JDK replaces them otherwise than Python",
-        {"a magic"},
+        "surrogates in UTF-8: the JDK replaces them otherwise than Python; ints and longs in values",
+        {"a magic", "a Kaitai stream read by hand"},
     ),
 }
 

@@ -23,6 +23,7 @@ from kafka_segments.formats.entry_header import (
     Prefix,
     checksum_region,
     read_entry_header,
+    read_header_leniently,
     read_prefix,
 )
 from kafka_segments.formats.index_entries import (
@@ -36,13 +37,22 @@ from kafka_segments.formats.index_entries import (
     read_time_entries,
     read_transaction_entries,
 )
-from kafka_segments.formats.java import increment_sequence, java_text, num_sequences_between, wrap_long
+from kafka_segments.formats.java import (
+    decrement_sequence,
+    increment_sequence,
+    java_integer,
+    java_text,
+    num_sequences_between,
+    wrap_long,
+)
 from kafka_segments.formats.messages import (
+    CutMessage,
     Message,
     find_value,
     is_sound_message,
     read_inner_message,
     read_message,
+    read_message_leniently,
 )
 from kafka_segments.formats.metadata_first import MetadataFirstReader
 from kafka_segments.formats.offset_checkpoint import MAX_LEN_OFFSET_CHECKPOINT, read_offset_checkpoint
@@ -53,7 +63,13 @@ from kafka_segments.formats.other_formats import (
     read_message_0_7,
     read_redpanda_header,
 )
-from kafka_segments.formats.records import Body, RecordReader, read_control_key, read_control_value
+from kafka_segments.formats.records import (
+    Body,
+    RecordReader,
+    read_control_key,
+    read_control_value,
+    with_version_0,
+)
 
 __all__ = [
     "EXPERIMENTAL_MAGICS",
@@ -72,15 +88,18 @@ __all__ = [
     "OFS_MAGIC",
     "TIMESTAMP_TYPE_NAMES",
     "Body",
+    "CutMessage",
     "FrameReader",
     "Message",
     "MetadataFirstReader",
     "Prefix",
     "RecordReader",
     "checksum_region",
+    "decrement_sequence",
     "find_value",
     "increment_sequence",
     "is_sound_message",
+    "java_integer",
     "java_text",
     "message_0_7_size",
     "num_sequences_between",
@@ -88,10 +107,12 @@ __all__ = [
     "read_control_key",
     "read_control_value",
     "read_entry_header",
+    "read_header_leniently",
     "read_inner_message",
     "read_leader_epochs",
     "read_message",
     "read_message_0_7",
+    "read_message_leniently",
     "read_offset_checkpoint",
     "read_offset_entries",
     "read_partition_metadata",
@@ -100,5 +121,6 @@ __all__ = [
     "read_redpanda_header",
     "read_time_entries",
     "read_transaction_entries",
+    "with_version_0",
     "wrap_long",
 ]

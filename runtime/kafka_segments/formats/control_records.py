@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from kafka_segments import formats
 from kafka_segments.formats.entries import ControlRecord
 
-__all__ = ["MAX_LEN_VALUE", "decode_control"]
+__all__ = ["MAX_LEN_VALUE", "decode_control", "decode_control_as_version_0"]
 
 Fields = dict[str, Any]
+
+_NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 
 MAX_LEN_VALUE = 64 << 10
 """Bytes of a control record's value that are looked at.
@@ -45,6 +48,28 @@ def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
         content = formats.read_control_value(type_id, value[:MAX_LEN_VALUE])
     fields = _FIELDS_OF[type_name](content) if content else None
     return ControlRecord(type_name.upper(), type_id, version, fields)
+
+
+def decode_control_as_version_0(key: bytes | None, value: bytes | None) -> ControlRecord:
+    """The meaning of a control record as Kafka's tools have it, which read values of KRaft as version 0.
+
+    So they do whatever version a value has, and then say that one (ControlRecordUtils). Of version 1 of
+    LEADER_CHANGE, which a quorum with dynamic voters writes, little makes sense then.
+    """
+    found = decode_control(key, value)
+    if value is None or found.type in {"ABORT", "COMMIT", "UNKNOWN", "INVALID"}:
+        return found
+    version, changed = formats.with_version_0(value[:MAX_LEN_VALUE])
+    if version == 0:
+        return found
+    read = decode_control(key, changed)
+    if read.value is None:
+        return read
+    fields = read.value | {"version": version}
+    if version >= 1 and read.type == "LEADER_CHANGE":
+        for name in ("voters", "granting_voters"):
+            fields[name] = [voter | {"voter_directory_id": _NO_DIRECTORY} for voter in fields[name]]
+    return replace(read, value=fields)
 
 
 def _end_txn_marker(content: Any) -> Fields:

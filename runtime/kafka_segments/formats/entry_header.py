@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from kafka_segments.errors import CorruptBatchError
@@ -37,6 +37,7 @@ __all__ = [
     "checksum_region",
     "message_timestamp_type",
     "read_entry_header",
+    "read_header_leniently",
     "read_prefix",
 ]
 
@@ -146,6 +147,30 @@ def read_entry_header(
     except PARSE_ERRORS as error:
         detail = f"the header cannot be read: {explain(error)}"
         raise CorruptBatchError(detail, position=position, path=path) from error
+
+
+def read_header_leniently(data: bytes | memoryview, path: str, position: int) -> Batch:
+    """Read the header of an entry of any magic as Kafka iterates over files: above 2 it is taken for 2.
+
+    Source: FileLogInputStream.nextBatch; Kafka's brokers refuse such a magic, its tools do not.
+
+    Args:
+        data: bytes of the file from the entry on, `LEN_HEAD` of them where there are so many; they need not
+            all belong to the entry.
+        path: for the `Batch`.
+        position: of the entry in the file.
+
+    Raises:
+        CorruptBatchError: the magic is negative, or the file ends in the header.
+    """
+    highest, magic = max(MAGICS), read_prefix(data).magic
+    if magic < 0:
+        raise CorruptBatchError(f"magic {magic} is below 0", position=position, path=path)
+    if magic <= highest:
+        return read_entry_header(data, path, position, None)
+    taken = bytearray(data)
+    taken[OFS_MAGIC] = highest
+    return replace(read_entry_header(bytes(taken), path, position, None), magic=magic)
 
 
 def checksum_region(magic: int) -> tuple[int, Callable[[bytes | memoryview, int], int]]:

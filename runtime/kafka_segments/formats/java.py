@@ -1,10 +1,21 @@
-"""Java's integer arithmetic, which wraps silently, and Java's decoding of UTF-8."""
+"""Java's integers, whose arithmetic wraps silently, and Java's decoding of UTF-8."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-__all__ = ["increment_sequence", "java_text", "num_sequences_between", "wrap_long"]
+from kafka_segments.errors import CorruptBatchError
+from kafka_segments.formats.kaitai_classes import stream
+
+__all__ = [
+    "decrement_sequence",
+    "increment_sequence",
+    "java_integer",
+    "java_text",
+    "num_sequences_between",
+    "wrap_long",
+]
 
 _HIGHEST_SEQUENCE = (1 << 31) - 1  # 0 follows it (DefaultRecordBatch.incrementSequence)
 
@@ -28,6 +39,18 @@ def increment_sequence(sequence: int, increment: int) -> int:
     return _wrap_int(sequence + increment)
 
 
+def decrement_sequence(sequence: int, decrement: int) -> int:
+    """A sequence number taken back (DefaultRecordBatch.decrementSequence).
+
+    Example:
+        >>> decrement_sequence(0, 1)
+        2147483647
+    """
+    if sequence < decrement:
+        return _wrap_int(_HIGHEST_SEQUENCE - (decrement - sequence) + 1)
+    return _wrap_int(sequence - decrement)
+
+
 def num_sequences_between(sequence: int, next_sequence: int) -> int:
     """The count of sequence numbers between two of one producer.
 
@@ -46,3 +69,21 @@ def java_text(data: bytes) -> str:
         'a\ufffd\ufffd'
     """
     return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")
+
+
+def java_integer(data: bytes, *, is_long: bool) -> int:
+    """The int or long that bytes begin with (ByteBuffer.getInt, getLong); what follows is not looked at.
+
+    Raises:
+        CorruptBatchError: too few bytes.
+
+    Example:
+        >>> java_integer(bytes([255, 255, 255, 254]), is_long=False)
+        -2
+    """
+    reader: Any = stream(data)
+    try:
+        return int(reader.read_s8be() if is_long else reader.read_s4be())
+    except EOFError:
+        kind = "a long" if is_long else "an int"
+        raise CorruptBatchError(f"{len(data)} bytes are too few for {kind}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from io import BytesIO
 
 from kaitaistruct import KaitaiStream
@@ -18,7 +19,15 @@ from kafka_segments.formats.entry_header import (
 from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, explain, release, release_failed, stream
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 
-__all__ = ["Message", "find_value", "is_sound_message", "read_inner_message", "read_message"]
+__all__ = [
+    "CutMessage",
+    "Message",
+    "find_value",
+    "is_sound_message",
+    "read_inner_message",
+    "read_message",
+    "read_message_leniently",
+]
 
 _OFS_MAGIC = OFS_MAGIC - LEN_LOG_OVERHEAD
 _MAGICS = [magic for magic, content in MAGICS.items() if not content.is_repeated]
@@ -147,3 +156,66 @@ def read_inner_message(body: bytes | memoryview, offset: int) -> Message:
     message = read_message(bytes(taken), offset)
     message.taken_from(body)
     return message
+
+
+@dataclass(frozen=True, slots=True)
+class CutMessage:
+    """A message of which only the beginning may be readable; None is what is not there.
+
+    Attributes:
+        magic: as stored.
+        codec: number of the codec that its value is compressed with, 0 for none.
+        crc: as stored.
+        is_valid: whether that is the checksum of its bytes.
+        timestamp: its own; -1 in magic 0.
+        len_key: as stored, negative for null.
+        len_value: as stored, negative for null.
+        key: None for null, too.
+        value: None for null, too.
+    """
+
+    magic: int
+    codec: int
+    crc: int
+    is_valid: bool
+    timestamp: int
+    len_key: int | None
+    len_value: int | None
+    key: bytes | None
+    value: bytes | None
+
+
+def read_message_leniently(body: bytes | memoryview) -> CutMessage:
+    """Read as much of a message as is there; every magic but 0 is read as 1, as in Kafka (LegacyRecord).
+
+    Args:
+        body: the bytes after the length field of an entry, as many as the least message has or more.
+
+    Raises:
+        CorruptBatchError: not even its header is there.
+    """
+    magic, taken = body[_OFS_MAGIC], body
+    if magic not in _MAGICS:
+        changed = bytearray(body)
+        changed[_OFS_MAGIC] = max(_MAGICS)
+        taken = bytes(changed)
+    parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
+    try:
+        with suppress(*PARSE_ERRORS):  # what was read until then stays
+            parsed.__init__(0, stream(taken))  # type: ignore[misc]
+        header = getattr(parsed, "header", None)
+        if header is None:
+            raise CorruptBatchError("the message is shorter than its header")
+        return CutMessage(
+            magic=magic,
+            codec=int(header.attributes.compression),
+            crc=header.crc,
+            is_valid=checksum.crc32(body[header.ofs_crc_region :]) == header.crc,
+            timestamp=parsed.timestamp_value,
+            len_key=getattr(parsed, "len_key", None),
+            len_value=getattr(parsed, "len_value", None),
+            key=getattr(parsed, "key", None),
+            value=getattr(parsed, "value", None),
+        )
+    finally:
+        release(parsed)

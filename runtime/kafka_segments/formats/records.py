@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from kaitaistruct import ValidationNotEqualError
+
 from kafka_segments.errors import CorruptBatchError, DecompressionError
 from kafka_segments.formats.entries import Batch, ExperimentalBatch, Header
 from kafka_segments.formats.java import wrap_long
@@ -16,7 +18,7 @@ from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
 from kafka_segments_generated.kaitai.kafka_record_header import KafkaRecordHeader
 from kafka_segments_generated.kaitai.kafka_record_v3 import KafkaRecordV3
 
-__all__ = ["Body", "RecordReader", "read_control_key", "read_control_value"]
+__all__ = ["Body", "RecordReader", "read_control_key", "read_control_value", "with_version_0"]
 
 _MAX_HEADER_OBJECTS = 1000  # of one record at a time; each takes about 700 bytes
 _Record: TypeAlias = KafkaRecord | KafkaRecordV3
@@ -143,6 +145,21 @@ def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
     except PARSE_ERRORS:
         return None
     return parsed.version, int(parsed.record_type), name(parsed.record_type)
+
+
+def with_version_0(value: bytes) -> tuple[int, bytes]:
+    """The version of a control record's value of KRaft, and the value with version 0 in its place.
+
+    All of them begin with their version, and the footer of a snapshot allows no other than 0.
+    """
+    try:
+        KafkaControlRecordValue.SnapshotFooterRecord(stream(value))
+    except ValidationNotEqualError as error:
+        end = error.io.pos()
+        return error.actual, bytes(end) + value[end:]
+    except PARSE_ERRORS:  # too short: so it is for every other type
+        pass
+    return 0, value
 
 
 def read_control_value(type_id: int, value: bytes) -> Any:

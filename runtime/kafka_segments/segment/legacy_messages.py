@@ -91,6 +91,15 @@ class Messages:
             )
         return offset - last
 
+    def bodies(self) -> Iterator[tuple[int, Data]]:
+        """Yield offset and body of each message in a wrapper, which is not looked at; of none without one.
+
+        Raises:
+            CorruptBatchError: an impossible size.
+        """
+        for relative, body in iter_frames(self._inner or b""):
+            yield formats.wrap_long(self._base + relative), body
+
     def records(self) -> Iterator[Record]:
         """Yield the records, in order.
 
@@ -102,16 +111,15 @@ class Messages:
             yield self._record(self._outer)
             return
         try:
-            yield from self._inner_records(self._inner)
+            yield from self._inner_records()
         except KafkaFormatError as error:
             raise self._located(error) from error.__cause__
 
-    def _inner_records(self, inner: Data) -> Iterator[Record]:
+    def _inner_records(self) -> Iterator[Record]:
         wrong: list[str] = []
         num_wrong = 0
         last_sound = next_sound = None
-        for number, (relative, body) in enumerate(iter_frames(inner), start=1):
-            offset = formats.wrap_long(self._base + relative)
+        for number, (offset, body) in enumerate(self.bodies(), start=1):
             try:
                 message = formats.read_inner_message(body, offset)
             except CorruptBatchError as error:
