@@ -79,6 +79,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     "Start": ("README.md",),
     "Inspect": (
         "docs/jsonl.md",
+        "docs/dump-like-kafka.md",
         "docs/report.md",
         "docs/sizes.md",
         "docs/webide.md",

@@ -66,6 +66,19 @@ def test_the_lines_of_the_ingest_page_run(here: Path) -> None:
     assert (here / "table").is_dir()
 
 
+def test_the_lines_of_the_page_on_kafka_dump_log_run(
+    here: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (here / "logs" / "orders-3" / "00000000000000000000.index").touch()
+    found = lines("docs/dump-like-kafka.md", "kafka-segments dump --like-kafka")
+    for words in found:
+        run(words)
+    out = capsysbinary.readouterr().out
+    assert len(found) == 2
+    assert out.count(b"\n| offset: ") == 9 and b" payload: v8\n" in out
+    assert out.endswith(b"00000000000000000000.index is empty.\n")
+
+
 def test_the_line_of_the_json_lines_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

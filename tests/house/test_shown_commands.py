@@ -39,6 +39,9 @@ RUN_BY = {
         # Tables in a store: tests/ingest has a store of its own, and this line its address alone.
         "kafka-segments ingest /var/lib/kafka s3a": f"{HERE}::test_every_call_is_one_that_the_command_takes",
     },
+    "docs/dump-like-kafka.md": {
+        "kafka-segments dump --like-kafka": f"{LINES}::test_the_lines_of_the_page_on_kafka_dump_log_run"
+    },
     "docs/jsonl.md": {"$ kafka-segments dump": f"{LINES}::test_the_line_of_the_json_lines_page_runs"},
     "docs/languages.md": {
         "kafka-segments schemas list": "tests/cli/test_schemas.py::test_commands_of_the_page"

@@ -25,7 +25,7 @@ from kafka_segments.cli.opened_files import (
     fast_rows_if_there,
     open_given,
 )
-from kafka_segments.cli.parsing import add_examples
+from kafka_segments.cli.parsing import LIKE_KAFKA, add_examples
 from kafka_segments.cli.selection import RequestedOffsets
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
@@ -55,7 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         metavar="FILE",
         help="a .log or .checkpoint file, a pattern of such, a partition's, a log or a tier's directory (all "
         "its segments, in order); paths or addresses; - is standard input",
@@ -86,6 +86,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="read batches of magic 3 too, a proposal that Kafka discarded; never for other files, where one "
         "wrong bit makes a batch look like that",
     )
+    parser.add_argument(
+        LIKE_KAFKA,
+        dest="like_kafka",
+        action="store_const",
+        const=(),
+        help="print what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte; all that follows are "
+        "arguments of that, as in --like-kafka --files 0.log --print-data-log",
+    )
     add_examples(
         parser,
         ("dump /data1/orders-3", "all segments of a partition"),
@@ -93,7 +101,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ("dump --isolation read_committed /data1/orders-3", "what a consumer of committed records is given"),
         ("ssh broker cat 00000000000000000000.log | kafka-segments dump -", "a segment of another machine"),
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=partial(_checked, parser))
+
+
+def _checked(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    if arguments.like_kafka is None:
+        if not arguments.files:
+            parser.error("the following arguments are required: FILE")
+        return run(arguments)
+    if arguments.files:
+        parser.error("--like-kafka takes files after --files, as kafka-dump-log.sh does")
+    from kafka_segments.cli.like_kafka.tool import run_like_kafka
+
+    return run_like_kafka(arguments.like_kafka)
 
 
 def run(arguments: argparse.Namespace) -> int:

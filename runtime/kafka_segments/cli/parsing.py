@@ -16,6 +16,7 @@ from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.query.options import OPTIONS, did_you_mean
 
 __all__ = [
+    "LIKE_KAFKA",
     "add_examples",
     "add_named_options",
     "add_options",
@@ -25,6 +26,9 @@ __all__ = [
     "new_parser",
     "options_of",
 ]
+
+LIKE_KAFKA = "--like-kafka"
+"""An option of `dump` whose values are all arguments that follow, whatever they are: another program's."""
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
@@ -83,8 +87,14 @@ class _Parser(argparse.ArgumentParser):
     ) -> tuple[Any, list[str]]:
         """Parse arguments; an unknown one is an error, with a suggestion."""
         given = list(sys.argv[1:] if args is None else args)
+        others = None
+        if LIKE_KAFKA in given and "--" not in given[: given.index(LIKE_KAFKA)]:
+            end = given.index(LIKE_KAFKA) + 1
+            given, others = given[:end], given[end:]
         self._refuse_early(given)
         parsed, unknown = super().parse_known_args(given, namespace)
+        if others is not None and hasattr(parsed, "like_kafka"):
+            parsed.like_kafka = others
         if unknown:
             options = [name for name in self._option_string_actions if name.startswith("--")]
             hint = "".join(did_you_mean(one.partition("=")[0], options) for one in unknown[:1])
@@ -99,7 +109,8 @@ class _Parser(argparse.ArgumentParser):
                 self.error("an argument is empty: give a path or a value (is a variable of the shell unset?)")
             name = one.partition("=")[0]
             if name in _OF_KAFKA_DUMP_LOG and name not in self._option_string_actions:
-                self.error(f"{name} is an option of kafka-dump-log: {_OF_KAFKA_DUMP_LOG[name]}")
+                hint = f"or write {LIKE_KAFKA} before all of its options"
+                self.error(f"{name} is an option of kafka-dump-log: {_OF_KAFKA_DUMP_LOG[name]}; {hint}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is not among an argument's choices."""
