@@ -4,6 +4,7 @@ outside."""
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import struct
@@ -165,6 +166,48 @@ def streamed_memory(corpus: Corpus) -> Figure:
     )
 
 
+def like_kafka(corpus: Corpus, rounds: int) -> Figure:
+    """How much faster `dump --like-kafka --print-data-log` is than Kafka's tool; best of pairs, wall time."""
+    title = "dump --like-kafka against kafka-dump-log"
+    figure = Figure("like-kafka", title, corpus.name, "x", num_bytes=corpus.num_bytes, passes=rounds)
+    tool = programs.kafka_tool()
+    if isinstance(tool, programs.Missing):
+        return dataclasses.replace(figure, note=tool.reason)
+    own = [sys.executable, "-m", "kafka_segments", "dump", "--like-kafka"]
+    with tempfile.TemporaryDirectory(dir=programs.BUILD) as folder:
+        log = Path(folder) / "0.log"  # the tool wants an offset in the name
+        log.symlink_to(corpus.path.resolve())
+        arguments = ["--files", str(log), "--print-data-log"]
+        commands = [[*own, *arguments], [*tool.command, *arguments]]
+        if digest_of(commands[0]) != digest_of(commands[1]):
+            raise ProcessError("the two print different bytes")
+        pairs = [[seconds_of(words) for words in commands] for _ in range(rounds)]
+    ours_best, tool_best = (min(times) for times in zip(*pairs, strict=True))
+    note = f"{tool_best:.2f} s for the tool"
+    return dataclasses.replace(figure, value=tool_best / ours_best, seconds=ours_best, note=note)
+
+
+def digest_of(words: list[str]) -> str:
+    """SHA-256 of what a command prints."""
+    digest = hashlib.sha256()
+    with subprocess.Popen(
+        words, cwd=programs.ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        while piece := process.stdout.read(1 << 20):
+            digest.update(piece)
+    if process.returncode:
+        raise ProcessError(f"{words[0]} ended with {process.returncode}")
+    return digest.hexdigest()
+
+
+def seconds_of(words: list[str]) -> float:
+    """Wall seconds of a command whose output goes nowhere."""
+    started = time.perf_counter()
+    subprocess.run(words, cwd=programs.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - started
+
+
 def import_time(rounds: int) -> Figure:
     """`import kafka_segments` in a new process, without that process' own start."""
     seconds = min(run([sys.executable, "-c", IMPORT])[1]["value"] for _ in range(rounds))
@@ -229,6 +272,7 @@ def measure(corpora: Mapping[str, Corpus], rounds: int) -> list[Figure]:
     figures += attempt("whole-process", lambda: whole_processes(corpus, rounds))
     figures += attempt("headers-only", lambda: headers_only(huge))
     figures += attempt("streamed-memory", lambda: streamed_memory(huge))
+    figures += attempt("like-kafka", lambda: like_kafka(corpus, rounds))
     figures += attempt("import", lambda: import_time(rounds))
     figures += attempt("ls", lambda: listing(corpus, rounds))
     return figures + attempt("first-decode", lambda: first_decode(corpus, rounds))

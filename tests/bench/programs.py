@@ -57,6 +57,19 @@ def java() -> Program | Missing:
 
 
 @cache
+def kafka_tool() -> Program | Missing:
+    """`kafka-dump-log.sh` of Kafka 4.3.1: its class, with the heap that the script gives to tools."""
+    if missing := jvm.missing_tools():
+        return Missing(missing)
+    try:
+        jars = jvm.fetch_jars(ROOT / "tests" / "recording" / "brokers" / "k4" / "pom.xml")
+    except jvm.ToolError as error:
+        return Missing(first_line(str(error)))
+    options = ("-Xmx256M", "-Dlog4j2.level=OFF", "-cp", f"{jars}/*")
+    return Program(("java", *options, "org.apache.kafka.tools.DumpLogSegments"), "Kafka 4.3.1")
+
+
+@cache
 def rust() -> Program | Missing:
     """The program of `rust/`, built by cargo from its lock, once for each state of its sources."""
     if shutil.which("cargo") is None:
