@@ -62,6 +62,7 @@ class Finding:
         num_bytes: bytes that are left out.
         error: of damage, of lost offsets, or of a file that was not used.
         damage: the event of the scan that this wraps.
+        check: id of the check of `verify` that it is of; None elsewhere.
     """
 
     kind: Kind
@@ -76,6 +77,7 @@ class Finding:
     num_bytes: int = 0
     error: KafkaFormatError | None = None
     damage: Damage | None = None
+    check: str | None = None
 
     @classmethod
     def of_damage(cls, damage: Damage, topic: str, partition: int, kind: Kind = Kind.DAMAGE) -> Finding:
