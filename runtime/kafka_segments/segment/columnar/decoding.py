@@ -175,6 +175,12 @@ class RecordDecoder:
         else:
             self.state[:] = mark
 
+    def discard(self) -> None:
+        """Forget the decoded rows, which the caller has read with `values`; their memory is used again."""
+        if self._lease is not None:
+            self.state[kernels.RECORD_ROW] = self.state[kernels.NUM_BYTES] = 0
+            self.state[kernels.COLUMNS :] = 0
+
     def flush(self) -> Iterator[pa.RecordBatch]:
         """Yield the decoded rows, if there are any."""
         if self.num_rows:

@@ -1,0 +1,202 @@
+"""Entries of a segment with what their records show: their greatest timestamp, and whether they are in order.
+
+Strategy: by the compiled scanner and decoders where they are installed, in tables, else entry by entry. Each
+entry that is sound by its header comes, also if its records are damaged; damage comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
+from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.io.storage import Source
+from kafka_segments.segment.scan.foreign_logs import refuse_foreign
+from kafka_segments.segment.segment import Segment
+
+if TYPE_CHECKING:
+    from kafka_segments.segment.columnar.entry_rows import VerifiedTable
+
+__all__ = ["VerifiedEntry", "VerifiedEvent", "iter_verified", "read_verified", "verified_entry"]
+
+
+class VerifiedEntry(NamedTuple):
+    """A sound batch, or message or wrapper of the old formats.
+
+    Attributes:
+        position: where it begins in the file.
+        end_position: where it ends.
+        magic: its format.
+        first_offset: its base offset; of a wrapper that was not opened, the lowest one possible.
+        last_offset: by its header, at least `first_offset`.
+        num_records: by its header; None for a wrapper that was not opened.
+        max_timestamp: by its header, in milliseconds.
+        greatest_timestamp: of its records; None if they were not read, or there are none.
+        leader_epoch: -1 for none; also in the old formats, as what follows.
+        producer_id: likewise.
+        producer_epoch: likewise.
+        base_sequence: likewise.
+        last_sequence: likewise.
+        is_transactional: part of a transaction.
+        is_control: a control batch.
+        is_whole: no record of it was removed, and its timestamps are as they were written.
+        has_ordered_records: the offsets of its records increase, and are inside of its own.
+        is_append_time: a broker has set its timestamps (LogAppendTime).
+    """
+
+    position: int
+    end_position: int
+    magic: int
+    first_offset: int
+    last_offset: int
+    num_records: int | None
+    max_timestamp: int
+    greatest_timestamp: int | None = None
+    leader_epoch: int = -1
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    last_sequence: int = -1
+    is_transactional: bool = False
+    is_control: bool = False
+    is_whole: bool = False
+    has_ordered_records: bool = True
+    is_append_time: bool = False
+
+
+VerifiedEvent: TypeAlias = "VerifiedTable | VerifiedEntry | Damage | Padding"
+
+
+def iter_verified(
+    source: Source,
+    *,
+    check_crc: bool = True,
+    with_records: bool = True,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Iterator[VerifiedEvent]:
+    """Yield the entries of a segment in file order, with damage and padding in their places.
+
+    Args:
+        source: the segment's bytes.
+        check_crc: verify checksums.
+        with_records: read the records; else headers alone.
+        max_decompressed: bytes that one batch may decompress to.
+
+    Yields:
+        Tables of entries, each valid until the next event, or entries.
+
+    Raises:
+        UnknownFormatError: the file is of another program.
+        MissingCodecError: a codec's package is not installed.
+        StoreError: its store failed.
+    """
+    refuse_foreign(source)
+    segment = Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)
+    try:
+        from kafka_segments.segment.columnar.verified_tables import iter_tables_verified
+
+        tables = iter_tables_verified(
+            source, segment, check_crc=check_crc, with_records=with_records, max_decompressed=max_decompressed
+        )
+    except MissingExtraError:
+        return _iter_slowly(segment, with_records=with_records)
+    return tables
+
+
+def _iter_slowly(segment: Segment, *, with_records: bool) -> Iterator[VerifiedEvent]:
+    if not with_records:
+        for entry in segment.iter_entries("skip"):
+            if not isinstance(entry, Batch):
+                yield entry
+            elif entry.crc_valid is not False:
+                yield verified_entry(entry)
+        return
+    batch: Batch | None = None
+    seen = _Seen()
+    for event in segment.iter_events(on_damage="skip"):
+        if isinstance(event, Record):
+            seen.add(event)
+            continue
+        if batch is not None:
+            is_damaged = isinstance(event, Damage) and event.position == batch.position
+            yield verified_entry(batch, None if is_damaged else seen)
+            batch = None
+        if isinstance(event, Batch):
+            batch, seen = (None if event.crc_valid is False else event), _Seen()
+        else:
+            yield event
+    if batch is not None:
+        yield verified_entry(batch, seen)
+
+
+class _Seen:
+    """Offsets and timestamps of an entry's records."""
+
+    def __init__(self) -> None:
+        self.num_records = 0
+        self.first: int | None = None
+        self.last: int | None = None
+        self.is_ordered = True
+        self.greatest: int | None = None
+
+    def add(self, record: Record) -> None:
+        if self.first is None:
+            self.first = record.offset
+        self.is_ordered &= self.last is None or record.offset > self.last
+        self.last = record.offset
+        self.num_records += 1
+        if record.control is None:
+            self.greatest = (
+                record.timestamp if self.greatest is None else max(self.greatest, record.timestamp)
+            )
+
+
+def read_verified(segment: Segment, batch: Batch) -> tuple[VerifiedEntry, Damage | None]:
+    """Read one sound entry record by record; return it, and the damage of records that cannot be read."""
+    seen = _Seen()
+    try:
+        for record in segment.iter_records(batch):
+            seen.add(record)
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        return verified_entry(batch), segment.damage_of(batch, error, seen.last)
+    if batch.magic < 2 and seen.first is not None:
+        batch = replace(batch, base_offset=seen.first, num_records=seen.num_records)
+    return verified_entry(batch, seen), None
+
+
+def verified_entry(batch: Batch, seen: _Seen | None = None) -> VerifiedEntry:
+    """Make an entry of a batch, and of what its records have shown."""
+    first = batch.base_offset
+    if first is None:
+        previous = batch.last_offset - 1 if batch.previous_offset is None else batch.previous_offset
+        first = min(previous + 1, batch.last_offset)
+    last = max(first, batch.last_offset)
+    is_ordered, greatest = True, None
+    if seen is not None and seen.first is not None and seen.last is not None:
+        greatest = seen.greatest
+        is_ordered = seen.is_ordered and seen.first >= first and seen.last <= last
+    count = batch.num_records
+    return VerifiedEntry(
+        batch.position,
+        batch.end_position,
+        batch.magic,
+        first,
+        last,
+        count,
+        batch.max_timestamp,
+        greatest,
+        batch.partition_leader_epoch,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.last_sequence,
+        batch.is_transactional,
+        batch.is_control,
+        count == last - first + 1 and batch.delete_horizon_ms is None,
+        is_ordered,
+        batch.timestamp_type == "LogAppendTime",
+    )
