@@ -15,6 +15,7 @@ from kafka_segments.query.options import IGNORED, OPTIONS, REFUSED, Option
 from kafka_segments.segment.columnar.arrow_schema import MEANINGS, OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.spark.schema import VIEW_SCHEMAS
 from kafka_segments.spark.writing.write_options import WRITE_OPTIONS
+from kafka_segments.verify.catalogue import CHECKS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -92,12 +93,21 @@ def languages() -> Iterator[str]:
         yield f"| {found['title']} | {found['version']} | {runtime} | {numbers} |"
 
 
+def checks() -> Iterator[str]:
+    """The table of the checks of `verify`, a line each."""
+    yield "| id | group | finds | what to do |"
+    yield "|---|---|---|---|"
+    for row in CHECKS.values():
+        yield f"| `{row.id}` | {row.group} | {row.finds} | {row.remedy} |"
+
+
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "spark.md": options,
     "columns.md": columns,
     "writing.md": write_options,
     "sizes.md": size_tables.lines,
     "languages.md": languages,
+    "verify.md": checks,
 }
 
 

@@ -144,6 +144,7 @@ CALLS = {
     "ls -l": ["ls", "--format", "jsonl", "-l", "shapes-0"],
     "ls --level": ["ls", "--format", "jsonl", "--level", "topics", "--headers", "shapes-0"],
     "ls --level partitions": ["ls", "--format", "jsonl", "--level", "partitions", "shapes-0"],
+    "verify": ["verify", "--format", "jsonl", "transactions-0"],
 }
 # Objects that these calls print; others need damage, snapshots, or a directory that misses something.
 PRINTED = {
@@ -159,6 +160,7 @@ PRINTED = {
     "ls -l": {"segment", "total"},
     "ls --level": {"topic", "total"},
     "ls --level partitions": {"partition", "total"},
+    "verify": {"summary"},
 }
 
 
@@ -189,7 +191,7 @@ def test_the_page_lists_every_object_of_other_verbs() -> None:
     named = set(re.findall(r'"type": "(\w+)"', text)) | set(re.findall(r'_values\("(\w+)"', text))
     assert len(named) > 10
     named |= {"loss", "conversion", "recompression", "source", "sample", "size", "schema"}
-    named |= {"topic", "partition", "copy", "segment", "total", "raw", "undecided"}
+    named |= {"topic", "partition", "copy", "segment", "total", "raw", "undecided", "summary"}
     assert named == documented
 
 

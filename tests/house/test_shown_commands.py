@@ -54,6 +54,9 @@ RUN_BY = {
         "kafka-segments sizes": "tests/cli/test_sizes.py::test_the_commands_of_the_page_run",
         "$ kafka-segments sizes": "tests/cli/test_sizes.py::test_the_page_shows_what_the_command_prints",
     },
+    "docs/verify.md": {
+        "kafka-segments verify": "tests/verify/test_verify_command.py::test_the_commands_of_the_page"
+    },
     "docs/webide.md": {
         "kafka-segments schemas export --webide": (
             "tests/cli/test_webide_export.py::test_the_command_of_the_page"

@@ -50,6 +50,7 @@ CEILINGS = {
     "segment/scan": (0, 0),
     "segment/transactions": (0, 0),
     "spark": (2, 0),
+    "verify": (0, 0),
     "write": (0, 0),
 }
 

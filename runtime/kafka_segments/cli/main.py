@@ -24,6 +24,7 @@ from kafka_segments.cli import (
     rewind,
     schemas,
     sizes,
+    verify,
 )
 from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import KafkaFormatError, OutputError
@@ -86,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     rewind.add_parser(subparsers)
     schemas.add_parser(subparsers)
     sizes.add_parser(subparsers)
+    verify.add_parser(subparsers)
     return parser
 
 

@@ -1,0 +1,348 @@
+"""Subcommand `verify`: everything that can be checked of log directories, partitions and segments."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from kafka_segments.cli import console, jsonl
+from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn, size_words
+from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.text import counted
+from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
+from kafka_segments.errors.escaping import shown
+from kafka_segments.formats.file_names import is_address, parse_directory_name
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import open_source
+from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import Finding
+from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
+from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.query.option_values import size_from
+from kafka_segments.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.segment.segment import open_segment
+from kafka_segments.verify.catalogue import CHECKS, GROUPS, chosen_checks
+from kafka_segments.verify.partition_checks import VerifyOptions
+from kafka_segments.verify.segment_checks import SegmentReading
+from kafka_segments.verify.transaction_checks import abort_command
+from kafka_segments.verify.verification import VerifySubject, VerifySummary, iter_findings
+
+__all__ = ["add_parser", "run"]
+
+_HANGING = ("lost-marker", "open-transaction")
+_EXAMPLES = """examples:
+  kafka-segments verify /var/lib/kafka
+  kafka-segments verify --topic orders --partition 3 /disk1/kafka /disk2/kafka
+  kafka-segments verify --checks bytes,indexes --format jsonl /var/lib/kafka/orders-0
+  kafka-segments verify --live --skip copies /var/lib/kafka
+
+Exit status: 0 clean, 1 findings, 2 something that cannot be opened (the rest was verified) or wrong usage,
+3 the output could not be written. docs/verify.md has a line for each check."""
+_SECONDS_BEFORE = 2.0  # that no progress is shown
+_to_bytes = size_from(1)
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `verify` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "verify",
+        help="check everything that can be checked of log directories",
+        description="Check batches, records, segments, indexes, checkpoints, leader epochs, transactions, "
+        "producers, names, and copies against each other. What brokers do lawfully is no finding: what the "
+        "log cleaner removes, the state of a broker that was killed, an unfinished last batch with --live. "
+        "Nothing is written.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="PATH",
+        help="log directories, partitions' directories, tiers, .log files, patterns of such, of this machine "
+        "or by address (s3a://BUCKET/PATH); - is a segment on standard input",
+    )
+    _add_choice(parser)
+    _add_circumstances(parser)
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default: 1")
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting for stores, such as fs.s3a.endpoint",
+    )
+    parser.add_argument(
+        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
+    )
+    add_progress_option(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_circumstances(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is known of the cluster."""
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="a broker is running: what it is writing at the moment is no finding",
+    )
+    parser.add_argument(
+        "--no-crc", dest="check_crc", action="store_false", help="do not compute checksums (check crc)"
+    )
+    parser.add_argument(
+        "--max-batch-bytes", metavar="BYTES", help="the largest batch (max.message.bytes), or 1m"
+    )
+    parser.add_argument(
+        "--max-transaction-ms",
+        type=int,
+        default=900_000,
+        metavar="MS",
+        help="for how long a transaction may be open (transaction.max.timeout.ms); default: 900000",
+    )
+    parser.add_argument("--cluster-id", metavar="ID", help="the cluster.id that meta.properties must have")
+    parser.add_argument("--node-id", type=int, metavar="N", help="the node.id that meta.properties must have")
+    parser.add_argument(
+        "--bootstrap-server",
+        default="localhost:9092",
+        metavar="HOST:PORT",
+        help="for the kafka-transactions.sh commands that are printed; default: localhost:9092",
+    )
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose partitions and checks."""
+    parser.add_argument("--topic", action="append", help="verify this topic alone; may be given again")
+    parser.add_argument(
+        "--partition",
+        type=int,
+        action="append",
+        metavar="N",
+        help="verify this partition alone; may be given again",
+    )
+    parser.add_argument(
+        "--checks",
+        action="append",
+        default=[],
+        metavar="ID,...",
+        help=f"checks, or groups of checks ({', '.join(GROUPS)}); default: all",
+    )
+    parser.add_argument(
+        "--skip", action="append", default=[], metavar="ID,...", help="checks or groups that are left out"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    options = _options(arguments)
+    if arguments.jobs < 1:
+        raise OptionError(f"--jobs is {arguments.jobs}; give 1 or more")
+    is_bar = is_drawn(arguments)
+    places = Places(store_settings(named_options(arguments.option, ())))
+    summary, status = VerifySummary(), console.CLEAN
+    summary.notes += _not_checked(options)
+    with console.waiting("listing segments"):
+        subjects = list(_subjects(arguments, places, summary))
+    try:
+        with console.writing() as stdout, ExitStack() as stack:
+            progress = JobProgress(stack, "verification", draw=is_bar, verb="verify")
+            show = _Shown(progress, sum(one.num_bytes for one in subjects))
+            for subject in subjects:
+                reading = SegmentReading(places, _open if subject.is_single else None)
+                found = iter_findings(
+                    subject, options, reading, summary, num_jobs=arguments.jobs, progress=show.add
+                )
+                for finding in found:
+                    stdout.write(_line(finding, arguments))
+                    stdout.flush()
+            if arguments.format == "jsonl":
+                stdout.write(jsonl.encode(_summary_values(summary, options)))
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+    for error in summary.errors:
+        console.say(str(error))
+        status = console.NOT_OPENED
+    _say_summary(summary, options)
+    return max(status, console.FINDINGS if summary.num_findings else console.CLEAN)
+
+
+def _options(arguments: argparse.Namespace) -> VerifyOptions:
+    checks = chosen_checks(_names(arguments.checks), _names(arguments.skip))
+    if not arguments.check_crc:
+        checks -= {"crc"}
+    limit = arguments.max_batch_bytes
+    return VerifyOptions(
+        checks,
+        None if limit is None else _to_bytes(limit, "--max-batch-bytes"),
+        arguments.max_transaction_ms,
+        arguments.live,
+        arguments.check_crc,
+        arguments.cluster_id,
+        arguments.node_id,
+    )
+
+
+def _not_checked(options: VerifyOptions) -> Iterator[str]:
+    """Yield the checks that need an option that was not given."""
+    given = {"batch-size": options.max_batch_bytes, "node-id": options.node_id}
+    for check, option in (("batch-size", "--max-batch-bytes"), ("node-id", "--node-id")):
+        if check in options.checks and given[check] is None:
+            yield f"{check}: it needs {option}"
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    return [name for one in given for name in one.split(",") if name]
+
+
+class _Shown:
+    """Progress of all subjects together."""
+
+    def __init__(self, progress: JobProgress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+        self._started = time.monotonic()
+
+    def add(self, num_bytes: int) -> None:
+        self._done += num_bytes
+        if time.monotonic() - self._started > _SECONDS_BEFORE:
+            self._progress.show(min(self._done, self._total), self._total)
+
+
+def _subjects(
+    arguments: argparse.Namespace, places: Places, summary: VerifySummary
+) -> Iterator[VerifySubject]:
+    """Yield what is verified: the partitions at all paths together, and each single file."""
+    single = [path for path in arguments.sources if _is_single(path)]
+    others = [path for path in arguments.sources if path not in single]
+    copies: list[PartitionCopy] = []
+    skipped: list[SkippedFiles] = []
+    for path in others:
+        found: list[SkippedFiles] = []
+        try:
+            wanted = partial(_is_wanted, arguments)
+            copies += discover(places, [path], None, wanted, found, prefer_names=True)
+        except StoreError:
+            raise
+        except KafkaFormatError as error:
+            summary.errors.append(error)
+        skipped += found
+    by_path = {copy.path: copy for copy in copies}
+    ordered = sorted(by_path.values(), key=lambda one: (one.topic, one.partition, one.path))
+    if ordered or skipped:
+        is_whole = not arguments.topic and not arguments.partition
+        yield VerifySubject(ordered, skipped, is_whole)
+    for path in single:
+        try:
+            yield VerifySubject([_copy_of(path)], is_single=True)
+        except KafkaFormatError as error:
+            summary.errors.append(error)
+
+
+def _is_wanted(arguments: argparse.Namespace, topic: str, partition: int | None) -> bool:
+    is_topic = not arguments.topic or topic in arguments.topic
+    return is_topic and (not arguments.partition or partition is None or partition in arguments.partition)
+
+
+def _is_single(path: str) -> bool:
+    if path == "-":
+        return True
+    if is_address(path) or not os.path.isfile(path):
+        return False
+    directory = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    return parse_directory_name(directory) is None
+
+
+def _copy_of(path: str) -> PartitionCopy:
+    """Make a copy of one file, or of standard input.
+
+    Raises:
+        OptionError: it is no segment.
+        ReadError: it cannot be opened.
+    """
+    if path == "-":
+        stored = StoredSegment(StoredFile("-", 0, ""), 0, is_newest=True)
+        return PartitionCopy("-", "", -1, (stored,))
+    refuse_other_file(path)
+    with open_segment(path, only_files=True) as segment:
+        check_is_log(segment)
+        size = segment.size
+    stored = StoredSegment(StoredFile(path, size, ""), first_offset_in_name(path) or 0, is_newest=True)
+    return PartitionCopy(os.path.dirname(os.path.abspath(path)), "", -1, (stored,))
+
+
+def _open(segment: StoredSegment) -> Any:
+    return open_source(segment.path, only_files=segment.path != "-")
+
+
+def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
+    """Render a finding as a line of JSON, or as text."""
+    command = None
+    if finding.check in _HANGING and finding.first_offset is not None and finding.topic:
+        first = finding.first_offset
+        command = abort_command(finding.topic, finding.partition, first, arguments.bootstrap_server)
+    if arguments.format == "jsonl":
+        return jsonl.encode(_values(finding) | {"command": command})
+    place = finding.path or ""
+    if finding.position is not None:
+        end = "" if finding.end_position is None else f" to {finding.end_position}"
+        place = f"{place}, position {finding.position}{end}"
+    words = f"{place}: {finding.check}: {finding.detail}"
+    if finding.first_offset is not None:
+        last = finding.last_offset
+        words += f" [offsets {finding.first_offset} to {'?' if last is None else last}]"
+    if command is not None:
+        words += f"\n  to end it: {command}"
+    return b"".join(f"{shown(line)}\n".encode("utf-8", "backslashreplace") for line in words.split("\n"))
+
+
+def _values(finding: Finding) -> dict[str, Any]:
+    return {
+        "type": "finding",
+        "check": finding.check,
+        "topic": finding.topic or None,
+        "partition": None if finding.partition < 0 else finding.partition,
+        "path": finding.path,
+        "position": finding.position,
+        "end_position": finding.end_position,
+        "first_offset": finding.first_offset,
+        "last_offset": finding.last_offset,
+        "error": None if finding.error is None else type(finding.error).__name__,
+        "detail": finding.detail,
+    }
+
+
+def _summary_values(summary: VerifySummary, options: VerifyOptions) -> dict[str, Any]:
+    totals = summary.totals
+    return {
+        "type": "summary",
+        "copies": summary.num_copies,
+        "segments": totals.num_segments,
+        "batches": totals.num_batches,
+        "records": totals.num_records,
+        "bytes": totals.num_bytes,
+        "findings": dict(sorted(summary.num_findings.items())),
+        "checks": [check for check in CHECKS if check in options.checks],
+        "not_checked": summary.notes,
+        "errors": [str(error) for error in summary.errors],
+    }
+
+
+def _say_summary(summary: VerifySummary, options: VerifyOptions) -> None:
+    """Print on standard error what was verified, and what was not."""
+    totals, count = summary.totals, sum(summary.num_findings.values())
+    for note in summary.notes:
+        console.say(f"not checked: {note}")
+    left_out = [check for check in CHECKS if check not in options.checks]
+    if left_out:
+        console.say(f"checks that were not chosen: {', '.join(left_out)}")
+    console.say(
+        f"verified: {counted(summary.num_copies, 'partition')}, {counted(totals.num_segments, 'segment')}, "
+        f"{totals.num_batches} batches, {totals.num_records} records, {size_words(totals.num_bytes)}; "
+        f"{counted(len(options.checks), 'check')}, {counted(count, 'finding')}"
+    )

@@ -1,0 +1,232 @@
+"""Catalogue of the checks: each with its id, what it finds, and what to do about it.
+
+docs/verify.md has a table that is made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_segments.errors import OptionError
+from kafka_segments.log.findings import Kind
+
+__all__ = ["CHECKS", "GROUPS", "CheckRow", "chosen_checks"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """A check of the catalogue.
+
+    Attributes:
+        id: as `--checks` and `--skip` take it, and as findings have it.
+        group: a name for several checks, which `--checks` and `--skip` take too.
+        finds: what is wrong, in a few words.
+        remedy: what to do.
+        kind: of its findings.
+    """
+
+    id: str
+    group: str
+    finds: str
+    remedy: str
+    kind: Kind = Kind.DAMAGE
+
+
+_REPLICA = "take the offsets from a replica, or salvage what is sound"
+_REBUILT = "a broker makes the file anew from the segment: move it away on a copy"
+_START = "compare with a replica before a broker starts on it"
+_FILES, _LOST = Kind.UNUSED, Kind.LOST
+
+_BYTES = [
+    ("crc", "the checksum of a batch or message does not match its bytes", _REPLICA),
+    ("batch-length", "a size that no entry has, or that leads beyond the end of the file", _REPLICA),
+    ("magic", "a message format that Kafka does not have", _REPLICA),
+    (
+        "torn-tail",
+        "an incomplete last batch of the newest segment; none with `--live`",
+        "a broker truncates it",
+    ),
+    ("unreadable", "a file, or a place in it, that cannot be read", "image the disk first, then salvage"),
+    ("zeros", "zeros at the end of a segment that is not the newest", _REPLICA),
+]
+_BATCHES = [
+    ("offset-order", "a batch that begins at or below the last offset before it", _REPLICA),
+    ("last-offset", "more records than the batch's offsets have room for", _REPLICA),
+    ("batch-size", "a batch larger than `--max-batch-bytes`", "raise max.message.bytes, or leave it out"),
+    ("leader-epoch-order", "a leader epoch below the one before it", _START),
+]
+_CONTENTS = [
+    ("payload", "a payload that does not decompress, under a valid checksum", _REPLICA),
+    ("records", "a record whose lengths, or a batch whose count of records, contradict its bytes", _REPLICA),
+    ("record-offsets", "records of a batch out of order, or outside of its offsets", _REPLICA),
+    (
+        "max-timestamp",
+        "the greatest timestamp in the header is not that of the records",
+        "lookups by time go wrong",
+    ),
+]
+_LOG = [
+    (
+        "segment-name",
+        "offsets of another segment: files swapped, renamed or overlapping",
+        "sort them on a copy",
+    ),
+    ("missing-offsets", "offsets in no segment, where the cleaner has not been", _REPLICA, _LOST),
+    ("log-start-offset", "the log begins after the offset in its checkpoint", _REPLICA, _LOST),
+    ("high-watermark", "the log ends below the high watermark in its checkpoint", _REPLICA, _LOST),
+    ("recovery-point", "the log ends below the recovery point in its checkpoint", _REPLICA, _LOST),
+    ("lost-segment", "indexes of a segment that is gone", _REPLICA, _LOST),
+    ("swap-file", "offsets that only a `.swap` file of the cleaner has", "a broker takes it in", _LOST),
+]
+_INDEXES = [
+    ("offset-index", "a `.index` that contradicts itself or its segment", _REBUILT, _FILES),
+    ("time-index", "a `.timeindex` that contradicts itself or its segment", _REBUILT, _FILES),
+    ("transaction-index", "a `.txnindex` that contradicts itself or the markers", _REBUILT, _FILES),
+    ("missing-index", "a segment without an index that the others have", _REBUILT, _FILES),
+    ("producer-snapshot", "a `.snapshot` that cannot be read", _REBUILT, _FILES),
+    ("snapshot-state", "a `.snapshot` that contradicts the batches before it", _REBUILT, _FILES),
+    ("snapshot-end", "a `.snapshot` of an offset that the log does not reach", _START, _FILES),
+]
+_EPOCHS = [
+    (
+        "leader-epoch-file",
+        "a `leader-epoch-checkpoint` that cannot be read, or is not in order",
+        _START,
+        _FILES,
+    ),
+    (
+        "leader-epoch",
+        "a batch whose leader epoch is not that of the checkpoint at its offset",
+        _START,
+        _FILES,
+    ),
+]
+_TRANSACTIONS = [
+    (
+        "lost-marker",
+        "a transaction whose marker is lost: its producer goes on without it",
+        "the printed command",
+    ),
+    (
+        "open-transaction",
+        "a transaction open for longer than any may be: read_committed hangs",
+        "the printed command",
+    ),
+    ("transaction-in-doubt", "a transaction whose marker may be in damaged bytes", _REPLICA),
+    ("marker", "a control batch of a producer that ends no transaction", _REPLICA),
+    ("marker-epoch", "a marker of an epoch below its producer's", _START),
+    ("plain-in-transaction", "a batch outside of its producer's open transaction", _START),
+]
+_PRODUCERS = [
+    ("sequence-gap", "sequence numbers are missing, though all offsets are there", _START),
+    ("sequence-duplicate", "a batch repeats sequence numbers of its producer", "its records are there twice"),
+    ("producer-epoch", "a batch of an epoch below its producer's: a broker had fenced it", _START),
+]
+_DIRECTORIES = [
+    (
+        "directory-name",
+        "a directory whose name is not a partition's; a broker does not start",
+        "move it away",
+    ),
+    ("file-name", "a `.log` whose name is not a segment's", "move it away"),
+    ("partition-metadata", "a `partition.metadata` that cannot be read", _START, _FILES),
+    (
+        "topic-id",
+        "partitions or copies of a topic with different topic ids",
+        "leave out the older topic",
+        _FILES,
+    ),
+    (
+        "meta-properties",
+        "a `meta.properties` that is missing or cannot be read",
+        "copy another disk's",
+        _FILES,
+    ),
+    (
+        "cluster-id",
+        "a `cluster.id` that is not the others', or not `--cluster-id`",
+        "find out whose disk it is",
+        _FILES,
+    ),
+    ("node-id", "a `node.id` that is not `--node-id`", "find out whose disk it is", _FILES),
+    ("directory-id", "two log directories with one `directory.id`: one is a copy", "use one of them", _FILES),
+    ("duplicate-partition", "a partition in two log directories of a node", "use one of them", _FILES),
+    (
+        "missing-partition",
+        "a partition that the checkpoints of a clean shutdown name, and that is not there",
+        _REPLICA,
+        _LOST,
+    ),
+    ("checkpoint-file", "a checkpoint that cannot be read", "a broker makes it anew", _FILES),
+]
+_COPIES = [
+    (
+        "copies-diverged",
+        "copies with batches of different leader epochs at an offset",
+        "the longer lineage is right",
+        Kind.DIVERGED,
+    ),
+    (
+        "copies-differ",
+        "copies with different batches of one leader epoch at an offset",
+        "compare the records",
+        Kind.DIVERGED,
+    ),
+]
+
+_TABLES: dict[str, Sequence[tuple[Any, ...]]] = {
+    "bytes": _BYTES,
+    "batches": _BATCHES,
+    "contents": _CONTENTS,
+    "log": _LOG,
+    "indexes": _INDEXES,
+    "epochs": _EPOCHS,
+    "transactions": _TRANSACTIONS,
+    "producers": _PRODUCERS,
+    "directories": _DIRECTORIES,
+    "copies": _COPIES,
+}
+
+
+def _rows() -> Iterable[CheckRow]:
+    for group, rows in _TABLES.items():
+        for row in rows:
+            yield CheckRow(row[0], group, row[1], row[2], *row[3:])
+
+
+CHECKS: dict[str, CheckRow] = {row.id: row for row in _rows()}
+"""All checks, by id."""
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    group: tuple(row.id for row in CHECKS.values() if row.group == group) for group in _TABLES
+}
+"""Ids of the checks of each group."""
+
+
+def chosen_checks(only: Iterable[str], skip: Iterable[str] = ()) -> frozenset[str]:
+    """Return the ids of the chosen checks.
+
+    Args:
+        only: ids and groups; all checks if there are none.
+        skip: likewise, of checks that are left out.
+
+    Raises:
+        OptionError: an unknown name, or no check is left.
+    """
+    wanted = frozenset(one for name in only for one in _ids_of(name)) or frozenset(CHECKS)
+    left = wanted - {one for name in skip for one in _ids_of(name)}
+    if not left:
+        raise OptionError("no check is left: give --checks more, or --skip fewer")
+    return left
+
+
+def _ids_of(name: str) -> tuple[str, ...]:
+    if name in GROUPS:
+        return GROUPS[name]
+    if name in CHECKS:
+        return (name,)
+    raise OptionError(
+        f"there is no check {name!r}; the groups are {', '.join(GROUPS)}, the checks {', '.join(CHECKS)}"
+    )

@@ -1,0 +1,233 @@
+"""Checks of log directories: names, `meta.properties`, checkpoints, and several directories together.
+
+Strategy: a broker refuses to start on a directory in its log directory without a partition's name, on a disk
+of another cluster or node, and on a partition that it finds twice (LogManager, MetaPropertiesEnsemble).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from kafka_segments import formats
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.formats.file_names import LEFT_ALONE, above, directory_of, parse_directory_name, real_path
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.checkpoints import HIGH_WATERMARK, RECOVERY_POINT, ROOT_FILES
+from kafka_segments.log.model import PartitionCopy
+from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.verify.partition_checks import VerifyOptions
+from kafka_segments.verify.sink import CheckSink
+
+__all__ = ["check_log_dirs", "read_meta_properties"]
+
+_META = "meta.properties"
+_CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+_PUT_ASIDE = (*LEFT_ALONE, ".deleted", ".cleaned", ".swap")
+_MAX_LEN_META = 1 << 20
+_KEYS = {"0": ("broker.id",), "1": ("node.id", "cluster.id")}
+"""Keys that each version must have (MetaProperties.fromProperties); before 0.10.1 there was no cluster id."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """A log directory: its path as given and resolved, the names in it, and its properties if readable."""
+
+    path: str
+    real_path: str
+    names: frozenset[str]
+    meta: dict[str, str] | None
+
+    @property
+    def node_id(self) -> str | None:
+        meta = self.meta or {}
+        return meta.get("node.id", meta.get("broker.id"))
+
+
+def check_log_dirs(
+    places: Places,
+    copies: Sequence[PartitionCopy],
+    skipped: Sequence[SkippedFiles],
+    options: VerifyOptions,
+    sink: CheckSink,
+    *,
+    is_whole: bool,
+) -> None:
+    """Check the log directories of some copies, and the copies against each other.
+
+    Args:
+        places: opens files.
+        copies: of partitions.
+        skipped: files and directories that were left out.
+        options: of the verification.
+        sink: collects the findings, of all partitions.
+        is_whole: whether all partitions of the directories are among the copies.
+    """
+    _check_names(skipped, sink)
+    roots = list(_roots(places, copies, sink))
+    _check_meta(roots, options, sink)
+    _check_topic_ids(copies, sink)
+    _check_duplicates(roots, copies, sink)
+    for root in roots if is_whole else ():
+        _check_missing(places, root, sink)
+
+
+def _check_names(skipped: Sequence[SkippedFiles], sink: CheckSink) -> None:
+    for one in skipped:
+        for path in one.paths:
+            if path.endswith(_PUT_ASIDE):
+                continue  # lawful: a broker has put it aside
+            sink.add("file-name" if path.endswith(".log") else "directory-name", one.why, path=path)
+
+
+def _roots(places: Places, copies: Sequence[PartitionCopy], sink: CheckSink) -> Iterator[_Root]:
+    """Yield the log directories of brokers among the directories above the copies."""
+    above_copies: dict[str, str] = {}
+    for copy in copies:
+        if not copy.is_tiered:
+            above_copies.setdefault(_real_root(copy), directory_of(copy.path))
+    for real, path in above_copies.items():
+        try:
+            names = frozenset(entry.name for entry in places.entries(path))
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
+            continue
+        if not names.intersection((*ROOT_FILES, HIGH_WATERMARK)):
+            continue  # a folder with copies of partitions
+        yield _Root(path, real, names, _meta_of(places, path, names, sink))
+
+
+def _real_root(copy: PartitionCopy) -> str:
+    return real_path(above(copy.path or "."))
+
+
+def _meta_of(places: Places, root: str, names: frozenset[str], sink: CheckSink) -> dict[str, str] | None:
+    path = f"{root.rstrip('/')}/{_META}"
+    if _META not in names:
+        sink.add(
+            "meta-properties", "a log directory without it: a broker takes that for a new one", path=path
+        )
+        return None
+    try:
+        with closing(places.open(path)) as source:
+            return read_meta_properties(bytes(source.read(0, min(source.size, _MAX_LEN_META))))
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        sink.add("meta-properties", error.detail, path=path, error=error)
+        return None
+
+
+def read_meta_properties(data: bytes) -> dict[str, str]:
+    """Read a `meta.properties`: keys and values of a text in the format of java.util.Properties.
+
+    Raises:
+        CorruptIndexError: it is no text, has an unknown version, or lacks a key (MetaProperties).
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise CorruptIndexError("this is no text") from None
+    found = dict(_pairs(text))
+    keys = _KEYS.get(found.get("version", ""))
+    if keys is None:
+        raise CorruptIndexError(f"version {found.get('version', 'missing')}; 0 and 1 are known")
+    for key in keys:
+        if not found.get(key):
+            raise CorruptIndexError(f"there is no {key}")
+    return found
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            key, _equals, value = stripped.replace("\\", "").partition("=")
+            yield key.strip(), value.strip()
+
+
+def _check_meta(roots: Sequence[_Root], options: VerifyOptions, sink: CheckSink) -> None:
+    known = [root for root in roots if root.meta is not None]
+    first = next((root for root in known if root.meta and root.meta.get("cluster.id")), None)
+    directories: dict[str, _Root] = {}
+    for root in known:
+        assert root.meta is not None
+        path = f"{root.path}/{_META}"
+        cluster = root.meta.get("cluster.id")
+        if options.cluster_id is not None and cluster != options.cluster_id:
+            sink.add(
+                "cluster-id", f"cluster.id is {cluster}, and --cluster-id {options.cluster_id}", path=path
+            )
+        elif (
+            options.cluster_id is None
+            and first is not None
+            and first.meta
+            and cluster not in (None, first.meta["cluster.id"])
+        ):
+            sink.add(
+                "cluster-id",
+                f"cluster.id is {cluster}, and that of {first.path} {first.meta['cluster.id']}",
+                path=path,
+            )
+        if options.node_id is not None and root.node_id != str(options.node_id):
+            sink.add("node-id", f"node.id is {root.node_id}, and --node-id {options.node_id}", path=path)
+        directory_id = root.meta.get("directory.id")
+        if directory_id is not None and directory_id in directories:
+            other = directories[directory_id].path
+            sink.add(
+                "directory-id", f"directory.id is {directory_id}, as in {other}: one is a copy", path=path
+            )
+        elif directory_id is not None:
+            directories[directory_id] = root
+
+
+def _check_topic_ids(copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
+    firsts: dict[str, PartitionCopy] = {}
+    for copy in copies:
+        if copy.topic_id is None:
+            continue
+        first = firsts.setdefault(copy.topic, copy)
+        if copy.topic_id != first.topic_id:
+            detail = f"topic {copy.topic} has the id {copy.topic_id}, and {first.topic_id} in {first.path}: "
+            detail += "it was deleted and created anew"
+            sink.add("topic-id", detail, path=f"{copy.path}/partition.metadata")
+
+
+def _check_duplicates(roots: Sequence[_Root], copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
+    nodes = {root.real_path: (root.meta.get("cluster.id"), root.node_id) for root in roots if root.meta}
+    firsts: dict[tuple[object, str, int], PartitionCopy] = {}
+    for copy in copies:
+        node = nodes.get(_real_root(copy))
+        if node is None or copy.is_tiered:
+            continue
+        first = firsts.setdefault((node, copy.topic, copy.partition), copy)
+        if first is not copy:
+            detail = f"{copy.topic}-{copy.partition} of node {node[1]} is in {first.path}, too"
+            sink.add("duplicate-partition", f"{detail}: a broker does not start", path=copy.path)
+
+
+def _check_missing(places: Places, root: _Root, sink: CheckSink) -> None:
+    """Report partitions that a broker has noted on a clean shutdown, and that are gone since then."""
+    if _CLEAN_SHUTDOWN not in root.names or not sink.wants("missing-partition"):
+        return
+    noted = [set(_noted(places, root, name)) for name in (HIGH_WATERMARK, RECOVERY_POINT)]
+    for topic, partition in sorted(noted[0] & noted[1]):
+        name = f"{topic}-{partition}"
+        if name in root.names or parse_directory_name(name) is None:
+            continue
+        # Checkpoints have the partition of a -future directory, too.
+        if not any(one.startswith(f"{name}.") and one.endswith(LEFT_ALONE) for one in root.names):
+            detail = f"{HIGH_WATERMARK} and {RECOVERY_POINT} have {name}, which is not there"
+            sink.add("missing-partition", detail, path=f"{root.path}/{name}")
+
+
+def _noted(places: Places, root: _Root, name: str) -> Iterable[tuple[str, int]]:
+    if name not in root.names:
+        return ()
+    try:
+        with closing(places.open(f"{root.path}/{name}")) as source:
+            size = min(source.size, formats.MAX_LEN_OFFSET_CHECKPOINT + 1)
+            return formats.read_offset_checkpoint(source.read(0, size))
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        return ()  # checkpoint-file reports it

@@ -1,0 +1,265 @@
+"""Checks of one segment: its bytes, its entries, and its indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import (
+    ChecksumMismatchError,
+    CorruptBatchError,
+    DecompressionError,
+    KafkaFormatError,
+    LengthMismatchError,
+    MissingCodecError,
+    ReadError,
+    TruncatedError,
+    UnknownFormatError,
+    UnsupportedMagicError,
+    raise_unless_file_at_fault,
+)
+from kafka_segments.formats.entries import Damage, Padding
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.index_sanity import HeadColumns, PositionCheck, TimeCheck, open_index_checks
+from kafka_segments.log.log_files import UNOPENED, LogFile
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import open_stored
+from kafka_segments.segment.continuity import Extent, SegmentContents
+from kafka_segments.segment.header_summaries import HeaderSummary
+from kafka_segments.segment.verified_entries import VerifiedEntry, iter_verified
+from kafka_segments.verify.catalogue import GROUPS
+from kafka_segments.verify.entry_checks import EntryChecks
+from kafka_segments.verify.sink import CheckSink
+
+if TYPE_CHECKING:
+    from kafka_segments.segment.columnar.entry_rows import VerifiedTable
+
+__all__ = ["SegmentReading", "check_segment"]
+
+_CHECKS: tuple[tuple[type[KafkaFormatError], str], ...] = (
+    (ChecksumMismatchError, "crc"),
+    (LengthMismatchError, "batch-length"),
+    (TruncatedError, "batch-length"),
+    (UnsupportedMagicError, "magic"),
+    (DecompressionError, "payload"),
+    (CorruptBatchError, "records"),
+    (ReadError, "unreadable"),
+)
+_LARGEST_BESIDE = 16 << 20
+"""Bytes of an index or snapshot that is checked: in 160 MiB of memory; `segment.index.bytes` is 10 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentReading:
+    """How segments are read.
+
+    Attributes:
+        places: opens them.
+        open_log: opens a segment that `places` does not; None otherwise.
+        check_crc: verify checksums.
+        is_live: a broker may be appending.
+        max_decompressed: bytes that one batch may decompress to.
+        progress: called with the number of bytes that were read.
+    """
+
+    places: Places
+    open_log: Callable[[StoredSegment], Source] | None = None
+    check_crc: bool = True
+    is_live: bool = False
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+    progress: Callable[[int], None] | None = None
+
+    def open(self, segment: StoredSegment) -> Source:
+        """Open a segment."""
+        return open_stored(self.places, segment) if self.open_log is None else self.open_log(segment)
+
+
+def check_segment(
+    file: LogFile, checks: EntryChecks, sink: CheckSink, reading: SegmentReading
+) -> SegmentContents:
+    """Check a segment, and return its offsets for the checks of the log.
+
+    Raises:
+        StoreError: its store failed.
+    """
+    segment = file.segment
+    checks.begin_segment(segment.path, segment.size)
+    try:
+        return _checked(file, checks, sink, reading)
+    except UNOPENED as error:
+        _note_unopened(error.with_context(path=error.path or segment.path), sink, is_live=reading.is_live)
+        checks.damaged()
+        return SegmentContents(segment.path, segment.base_offset, segment.size, is_unknown=True)
+
+
+def _note_unopened(error: KafkaFormatError, sink: CheckSink, *, is_live: bool) -> None:
+    """Note that a segment cannot be opened: a finding where the file is at fault."""
+    if isinstance(error, UnknownFormatError):
+        sink.errors.append(error)
+        return
+    try:
+        raise_unless_file_at_fault(error)
+    except KafkaFormatError:
+        sink.errors.append(error)
+        return
+    if is_live:
+        sink.note(f"{error.path}: gone before it was read")
+    else:
+        sink.add("unreadable", error.detail, path=error.path, error=error)
+
+
+def _checked(file: LogFile, checks: EntryChecks, sink: CheckSink, reading: SegmentReading) -> SegmentContents:
+    """Check a segment, as `check_segment`; errors of opening it are raised."""
+    with closing(reading.open(file.segment)) as source:
+        one = _OneSegment(file, checks, sink, reading)
+        for event in iter_verified(
+            source,
+            check_crc=reading.check_crc,
+            with_records=sink.wants(*GROUPS["contents"]),
+            max_decompressed=reading.max_decompressed,
+        ):
+            one.add(event)
+    return one.contents()
+
+
+class _OneSegment:
+    """The events of a segment, given to the checks.
+
+    Args:
+        file: the segment.
+        checks: of entries.
+        sink: collects the findings.
+        reading: see `SegmentReading`.
+    """
+
+    def __init__(self, file: LogFile, checks: EntryChecks, sink: CheckSink, reading: SegmentReading) -> None:
+        self._file, self._checks, self._sink, self._reading = file, checks, sink, reading
+        self._is_newest = file.segment.is_newest
+        self._is_damaged_before = self._is_damaged_after = self._ends_in_zeros = False
+        self._position = 0
+        self._indexes: list[PositionCheck | TimeCheck] = []
+        large = [one.path for one in file.segment.beside.values() if one.size > _LARGEST_BESIDE]
+        for path in large:
+            sink.note(f"{path}: it has more than {_LARGEST_BESIDE} bytes")
+        if sink.wants("offset-index", "time-index") and not large:
+            for found in open_index_checks(file, is_newest=self._is_newest):
+                if isinstance(found, KafkaFormatError):
+                    self._wrong_index(found.path or file.path_beside("index"), found.detail, found)
+                else:
+                    self._indexes.append(found)
+
+    def add(self, event: VerifiedTable | VerifiedEntry | Damage | Padding) -> None:
+        """Check the next event."""
+        if isinstance(event, Damage):
+            self._damage(event)
+        elif isinstance(event, Padding):
+            self._padding(event)
+        elif isinstance(event, VerifiedEntry):
+            self._is_damaged_after = False
+            self._checks.entry(event)
+            self._check_indexes(event)
+            self._move(event.end_position)
+        else:
+            self._table(event)
+
+    def _table(self, table: VerifiedTable) -> None:
+        from kafka_segments.verify.table_checks import check_table
+
+        self._is_damaged_after = False
+        is_ordered = check_table(self._checks, table)
+        if self._indexes:
+            self._check_indexes_of(table, is_ordered=is_ordered)
+        self._move(int(table.entries.column("end_position")[-1]))
+
+    def _check_indexes_of(self, table: VerifiedTable, *, is_ordered: bool) -> None:
+        columns = (table.entries.column("position"), table.entries.column("end_position"))
+        heads = HeadColumns(*columns, table.first_offset, table.last_offset, table.max_timestamp)
+        rest = [one for one in self._indexes if not (is_ordered and one.pass_table(heads))]
+        for entry in table.rows() if rest else ():
+            self._check_indexes(entry, rest)
+
+    def _check_indexes(
+        self, entry: VerifiedEntry, among: list[PositionCheck | TimeCheck] | None = None
+    ) -> None:
+        head = _head_of(entry)
+        for check in list(self._indexes if among is None else among):
+            detail = check.check_up_to(head)
+            if detail is not None:
+                self._wrong_index(check.path, detail)
+                self._indexes.remove(check)
+                if among is not None:
+                    among.remove(check)
+
+    def _wrong_index(self, path: str, detail: str, error: KafkaFormatError | None = None) -> None:
+        check = "time-index" if path.endswith(".timeindex") else "offset-index"
+        position = None if error is None else error.position
+        self._sink.add(check, detail, path=path, position=position, error=error)
+
+    def _damage(self, damage: Damage) -> None:
+        error = damage.error
+        if isinstance(error, MissingCodecError):
+            self._sink.note(f"payloads of a codec that is not installed: {error.detail}")
+            return
+        self._move(damage.end_position)
+        self._checks.damaged()
+        for check in self._indexes:
+            check.damaged(damage)
+        if self._checks.first_offset is None:
+            self._is_damaged_before = True
+        self._is_damaged_after = True
+        check_id = next((name for kind, name in _CHECKS if isinstance(error, kind)), "records")
+        if self._is_newest and isinstance(error, TruncatedError) and damage.next_offset is None:
+            check_id = "torn-tail"
+            if self._reading.is_live:
+                self._sink.note(f"{damage.path}: the last batch was being written")
+                return
+        end = self._file.segment.end_offset
+        if damage.next_offset is None and damage.first_lost_offset is not None and end is not None:
+            damage = replace(damage, last_lost_offset=max(damage.first_lost_offset, end - 1))
+        self._sink.add_damage(check_id, damage)
+
+    def _padding(self, padding: Padding) -> None:
+        self._ends_in_zeros = True
+        if not self._is_newest:
+            size = padding.end_position - padding.position
+            place = {"position": padding.position, "end_position": padding.end_position}
+            self._sink.add("zeros", f"{size} bytes of zeros at the end", path=padding.path, **place)
+
+    def _move(self, position: int) -> None:
+        if self._reading.progress is not None and position > self._position:
+            self._reading.progress(position - self._position)
+        self._position = max(self._position, position)
+
+    def contents(self) -> SegmentContents:
+        """Return the offsets of the segment, after its last event."""
+        for check in self._indexes:
+            detail = check.check_rest(is_newest=self._is_newest)
+            if detail is not None:
+                self._wrong_index(check.path, detail)
+        self._move(self._file.size)
+        first, last = self._checks.first_offset, self._checks.last_offset
+        return SegmentContents(
+            self._file.path,
+            self._file.segment.base_offset,
+            self._file.size,
+            None if first is None or last is None else Extent(first, last),
+            self._is_damaged_before,
+            self._is_damaged_after and first is not None,
+            ends_in_zeros=self._ends_in_zeros,
+        )
+
+
+def _head_of(entry: VerifiedEntry) -> HeaderSummary:
+    is_wrapper = entry.num_records is None
+    return HeaderSummary(
+        entry.position,
+        entry.end_position,
+        None if is_wrapper else entry.first_offset,
+        entry.last_offset,
+        entry.max_timestamp,
+        False,
+    )

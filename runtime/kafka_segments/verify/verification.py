@@ -1,0 +1,165 @@
+"""Verification of partitions and log directories: all checks, copy by copy."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
+
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Finding
+from kafka_segments.log.model import PartitionCopy
+from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.verify.copy_comparison import compare_copies
+from kafka_segments.verify.entry_checks import LogTotals
+from kafka_segments.verify.log_dir_checks import check_log_dirs
+from kafka_segments.verify.partition_checks import CopyResult, VerifyOptions, verify_copy
+from kafka_segments.verify.segment_checks import SegmentReading
+from kafka_segments.verify.sink import CheckSink
+
+__all__ = ["VerifySubject", "VerifySummary", "iter_findings"]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifySubject:
+    """What is verified.
+
+    Attributes:
+        copies: of partitions.
+        skipped: files and directories that were left out of them.
+        is_whole: whether these are all partitions of their log directories.
+        is_single: files that are in no partition's directory.
+    """
+
+    copies: Sequence[PartitionCopy]
+    skipped: Sequence[SkippedFiles] = ()
+    is_whole: bool = True
+    is_single: bool = False
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum(one.size for copy in self.copies for one in copy.segments)
+
+
+@dataclass(slots=True)
+class VerifySummary:
+    """What was verified; filled while the findings are yielded.
+
+    Attributes:
+        num_copies: copies of partitions.
+        totals: of their segments.
+        num_findings: findings by check, with those that were counted only.
+        notes: what could not be checked, and why.
+        errors: of files and directories that could not be opened.
+    """
+
+    num_copies: int = 0
+    totals: LogTotals = field(default_factory=LogTotals)
+    num_findings: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    errors: list[KafkaFormatError] = field(default_factory=list)
+
+    def add(self, result: CopyResult) -> None:
+        """Add the result of a copy."""
+        self.num_copies += 1
+        self.totals.add(result.totals)
+        self.count(result.findings)
+        self.num_findings.update(result.num_more)
+        self.notes += [note for note in result.notes if note not in self.notes]
+        self.notes += [
+            f"{check}: {count} more findings of a partition are not shown"
+            for check, count in result.num_more.items()
+        ]
+        self.errors += result.errors
+
+    def count(self, findings: Sequence[Finding]) -> None:
+        """Count findings."""
+        self.num_findings.update(one.check or "" for one in findings)
+
+
+def iter_findings(
+    subject: VerifySubject,
+    options: VerifyOptions,
+    reading: SegmentReading,
+    summary: VerifySummary,
+    *,
+    num_jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Finding]:
+    """Verify copies of partitions and their log directories; yield the findings.
+
+    Args:
+        subject: what is verified.
+        options: of the verification.
+        reading: how segments are read.
+        summary: receives what was verified.
+        num_jobs: processes; each verifies one copy at a time. The order of the findings never depends on it.
+        progress: called with the number of bytes that were read since the last call.
+
+    Raises:
+        StoreError: a store failed where several directories are compared.
+    """
+    reported: set[tuple[str | None, str | None, str]] = set()
+    for result in _results(subject, options, reading, num_jobs, progress):
+        # Several partitions share the checkpoints of a log directory.
+        result.findings = [
+            one for one in result.findings if one.check != "checkpoint-file" or _is_new(one, reported)
+        ]
+        summary.add(result)
+        yield from result.findings
+    if not subject.is_single:
+        found = list(_of_directories(reading.places, subject, options))
+        summary.count(found)
+        yield from found
+
+
+def _is_new(finding: Finding, reported: set[tuple[str | None, str | None, str]]) -> bool:
+    key = finding.check, finding.path, finding.detail
+    is_new = key not in reported
+    reported.add(key)
+    return is_new
+
+
+def _results(
+    subject: VerifySubject,
+    options: VerifyOptions,
+    reading: SegmentReading,
+    num_jobs: int,
+    progress: Callable[[int], None] | None,
+) -> Iterator[CopyResult]:
+    if num_jobs <= 1 or len(subject.copies) < 2:
+        for copy in subject.copies:
+            yield verify_copy(copy, options, replace(reading, progress=progress))
+        return
+    with ExitStack() as stack:
+        # Not by fork: threads and open files of this process must not be copied.
+        context = multiprocessing.get_context("spawn")
+        pool = stack.enter_context(ProcessPoolExecutor(num_jobs, mp_context=context))
+        stack.callback(pool.shutdown, cancel_futures=True)
+        verify = partial(verify_copy, options=options, reading=replace(reading, progress=None))
+        for copy, result in zip(subject.copies, pool.map(verify, subject.copies), strict=True):
+            if progress is not None:
+                progress(sum(one.size for one in copy.segments))
+            yield result
+
+
+def _of_directories(places: Places, subject: VerifySubject, options: VerifyOptions) -> Iterator[Finding]:
+    """Yield what several files and directories show together."""
+    sink = CheckSink("", -1, options.checks)
+    check_log_dirs(places, subject.copies, subject.skipped, options, sink, is_whole=subject.is_whole)
+    yield from sink.findings
+    for (topic, partition), group in groupby(subject.copies, key=lambda one: (one.topic, one.partition)):
+        copies = [one for one in group if all(each.form == "plain" for each in one.segments)]
+        sink = CheckSink(topic, partition, options.checks)
+        if sink.wants("copies-diverged", "copies-differ"):
+            for other in copies[1:]:
+                if None in (copies[0].topic_id, other.topic_id) or copies[0].topic_id == other.topic_id:
+                    compare_copies(places, copies[0], other, sink)
+        yield from sink.findings
