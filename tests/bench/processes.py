@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import ours, programs
-from tests.bench.corpora import HUGE, Corpus, cut
+from tests.bench.corpora import CODECS, HUGE, Corpus, cut
 
 IMPORT = "import time; t = time.perf_counter(); import kafka_segments; print(time.perf_counter() - t)"
 
@@ -256,6 +256,22 @@ def first_decode(corpus: Corpus, rounds: int) -> Iterator[Figure]:
         yield Figure(name, title, corpus.name, "s", best, 0, best, len(times), note_of)
 
 
+def verification(corpora: Mapping[str, Corpus]) -> Iterator[Figure]:
+    """`verify` beside reading with checksums alone, or decompression alone; see `verifying`."""
+    for name, floor in (("json170", "checksum"), *((codec, "decompression") for codec in CODECS)):
+        corpus = corpora[name]
+        seconds, answer, _ = run([sys.executable, "-m", "tests.bench.verifying", str(corpus.path)])
+        check_records(answer, corpus)
+        note = f"{floor} alone {answer[floor]:.3f} s, verify {answer['verify']:.3f} s"
+        values = {f"verify-{name}": answer[floor] / answer["verify"]}
+        if floor == "checksum":
+            values[f"verify-{name}-headers"] = answer[floor] / answer["headers"]
+        for key, value in values.items():
+            title = "verify --skip contents" if key.endswith("headers") else "verify"
+            figure = Figure(key, f"{title} against {floor} alone", name, "x", value, corpus.num_bytes)
+            yield dataclasses.replace(figure, seconds=seconds, passes=7, note=note)
+
+
 def attempt(name: str, work: Callable[[], Iterator[Figure] | Figure]) -> list[Figure]:
     """What a measurement gives; where it fails, one figure that says so."""
     try:
@@ -273,6 +289,7 @@ def measure(corpora: Mapping[str, Corpus], rounds: int) -> list[Figure]:
     figures += attempt("headers-only", lambda: headers_only(huge))
     figures += attempt("streamed-memory", lambda: streamed_memory(huge))
     figures += attempt("like-kafka", lambda: like_kafka(corpus, rounds))
+    figures += attempt("verify", lambda: verification(corpora))
     figures += attempt("import", lambda: import_time(rounds))
     figures += attempt("ls", lambda: listing(corpus, rounds))
     return figures + attempt("first-decode", lambda: first_decode(corpus, rounds))
