@@ -51,6 +51,7 @@ class HeaderScan:
         end_position: where there may be nothing more to read; None is the source's end.
         whole: whether a compressed message without a value, or with contradicting lengths, is not sound.
         len_window: bytes of a window that has to be read, unless one entry takes more.
+        max_window: bytes that an entry may have to be read whole; larger ones are left to the caller.
 
     Attributes:
         window: the bytes that the last scan was of; valid until the next one.
@@ -71,8 +72,10 @@ class HeaderScan:
         end_position: int | None = None,
         whole: bool = True,
         len_window: int = _LEN_WINDOW,
+        max_window: int | None = None,
     ) -> None:
         self._source = source
+        self._max_window = source.size if max_window is None else max_window
         self._end_position = end_position
         self._len_edge = _LEN_EDGE
         self._names = {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
@@ -144,7 +147,7 @@ class HeaderScan:
             if status != kernels.SHORT or len(rows):
                 return rows, end, status not in (kernels.DONE, kernels.FULL, kernels.SHORT)
             larger = self._len_entry()
-            if not size < larger <= readable:
+            if not size < larger <= min(readable, self._max_window):
                 return rows, position, True
             size = larger
         return self._rows[:0], position, False

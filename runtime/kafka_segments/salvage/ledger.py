@@ -1,0 +1,241 @@
+"""Ledger of a partition: which bytes of its sources hold which offsets, and what became of them.
+
+Strategy: damage may leave millions of short stretches, and memory must not grow with them. So they are rows of
+a database of SQLite, in a file that is removed afterwards, and are read in the order of offsets or positions.
+Rows are never updated, and nothing is committed: the file is of no use to another process.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
+from typing import Any, NamedTuple
+
+from kafka_segments.errors import OutputError
+
+__all__ = ["Fate", "Ledger", "Piece", "Status", "Stretch"]
+
+_MAX_PENDING = 2048  # rows that are inserted at once
+_SCHEMA = """
+CREATE TABLE stretch (
+    copy INTEGER, first INTEGER, last INTEGER, file INTEGER, position INTEGER, end_position INTEGER,
+    num_batches INTEGER, newest INTEGER);
+CREATE TABLE piece (
+    file INTEGER, position INTEGER, end_position INTEGER, first INTEGER, last INTEGER, newest INTEGER,
+    segment INTEGER, to_position INTEGER);
+CREATE TABLE fate (
+    file INTEGER, position INTEGER, end_position INTEGER, status TEXT, reason TEXT, first INTEGER,
+    last INTEGER, segment INTEGER, to_position INTEGER);
+"""
+_INDEXES = {
+    "stretch": "CREATE INDEX by_offset ON stretch (copy, first, last DESC)",
+    "piece": "CREATE INDEX by_last ON piece (last)",
+    "fate": "CREATE INDEX by_position ON fate (file, position)",
+}
+
+
+class Status:
+    """What became of a range of bytes."""
+
+    COPIED = "copied"
+    """They are in the result, copied from here."""
+    SAME = "same"
+    """The same bytes are in the result, copied from another copy."""
+    QUARANTINED = "quarantined"
+    """They are not part of the result; they are kept in the quarantine."""
+    UNREADABLE = "unreadable"
+    """The disk or store does not give them."""
+    PADDING = "padding"
+    """Zeros at the end of a preallocated file, which hold nothing."""
+
+
+class Stretch(NamedTuple):
+    """Consecutive sound batches of a file, whose offsets have no gap between them.
+
+    Attributes:
+        copy: number of the copy, by trust; a later one is trusted less.
+        first: first offset.
+        last: last offset.
+        file: number of the source file.
+        position: where it begins, in bytes.
+        end_position: where it ends.
+        num_batches: in it.
+        newest: greatest timestamp, in milliseconds; -1 for none.
+    """
+
+    copy: int
+    first: int
+    last: int
+    file: int
+    position: int
+    end_position: int
+    num_batches: int
+    newest: int
+
+
+class Piece(NamedTuple):
+    """Bytes of a source file that become part of a segment of the result.
+
+    Attributes:
+        file: number of the source file.
+        position: where they begin in it.
+        end_position: where they end.
+        first: first offset.
+        last: last offset.
+        newest: greatest timestamp, or a bound of it.
+        segment: base offset of the result's segment.
+        to_position: where they begin in that.
+    """
+
+    file: int
+    position: int
+    end_position: int
+    first: int
+    last: int
+    newest: int
+    segment: int
+    to_position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a range of bytes of a source file.
+
+    Attributes:
+        file: number of the source file.
+        position: where it begins.
+        end_position: where it ends.
+        status: see `Status`.
+        reason: why it was not copied; empty if it was.
+        first: first offset in it, if known.
+        last: last offset in it, if known.
+        segment: base offset of the result's segment that has these bytes.
+        to_position: where in that.
+    """
+
+    file: int
+    position: int
+    end_position: int
+    status: str
+    reason: str = ""
+    first: int | None = None
+    last: int | None = None
+    segment: int | None = None
+    to_position: int | None = None
+
+    def joined(self, other: Fate) -> Fate | None:
+        """Return one range for this one and the next, if they are adjacent and share their fate."""
+        is_adjacent = self.file == other.file and self.end_position == other.position
+        if not is_adjacent or (self.status, self.reason) != (other.status, other.reason):
+            return None
+        if self.segment != other.segment:
+            return None
+        shift = other.position - self.position
+        if self.to_position is not None and other.to_position != self.to_position + shift:
+            return None
+        firsts = [one for one in (self.first, other.first) if one is not None]
+        lasts = [one for one in (self.last, other.last) if one is not None]
+        bounds = min(firsts, default=None), max(lasts, default=None)
+        return replace(self, end_position=other.end_position, first=bounds[0], last=bounds[1])
+
+
+class Ledger:
+    """Rows about one partition.
+
+    Args:
+        path: a file that does not exist; empty for a temporary one, for a dry run.
+
+    Every method raises `OutputError` if the disk is full or fails.
+    """
+
+    def __init__(self, path: str = "") -> None:
+        self._path = path
+        self._pending: dict[str, list[tuple[Any, ...]]] = {"stretch": [], "piece": [], "fate": []}
+        self._indexed: set[str] = set()
+        with self._errors():
+            self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+            self._database.execute("BEGIN")
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        self._database.close()
+
+    def add_stretch(self, stretch: Stretch) -> None:
+        """Add a stretch."""
+        self._add("stretch", stretch)
+
+    def add_piece(self, piece: Piece) -> None:
+        """Add a piece of the result."""
+        self._add("piece", piece)
+
+    def add_fate(self, fate: Fate) -> None:
+        """Add what became of a range of bytes."""
+        if fate.end_position > fate.position:
+            self._add("fate", astuple(fate))
+
+    def stretches(self, copy: int) -> Iterator[Stretch]:
+        """Yield a copy's stretches by first offset, of those with the same one the longest first."""
+        query = (
+            "SELECT * FROM stretch WHERE copy = ? ORDER BY first, last DESC, file, position, end_position"
+        )
+        return map(Stretch._make, self._rows("stretch", query, (copy,)))
+
+    def pieces(self, from_offset: int | None = None) -> Iterator[Piece]:
+        """Yield the pieces of the result by offset, from the one on that may have `from_offset`."""
+        if from_offset is None:
+            return map(Piece._make, self._rows("piece", "SELECT * FROM piece ORDER BY last", ()))
+        query = "SELECT * FROM piece WHERE last >= ? ORDER BY last"
+        return map(Piece._make, self._rows("piece", query, (from_offset,)))
+
+    def fates(self, file: int) -> Iterator[Fate]:
+        """Yield what became of a file's bytes, by position; adjacent ranges with one fate as one."""
+        query = "SELECT * FROM fate WHERE file = ? ORDER BY position"
+        before: Fate | None = None
+        for row in self._rows("fate", query, (file,)):
+            fate = Fate(*row)
+            joined = None if before is None else before.joined(fate)
+            if before is not None and joined is None:
+                yield before
+            before = joined or fate
+        if before is not None:
+            yield before
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of bytes of each status."""
+        query = "SELECT status, SUM(end_position - position) FROM fate GROUP BY status"
+        return dict(self._rows("fate", query, ()))
+
+    def _add(self, table: str, row: Iterable[Any]) -> None:
+        rows = self._pending[table]
+        rows.append(tuple(row))
+        if len(rows) >= _MAX_PENDING:
+            self._flush(table)
+
+    def _flush(self, table: str) -> None:
+        rows = self._pending[table]
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            with self._errors():
+                self._database.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+            rows.clear()
+
+    def _rows(self, table: str, query: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        self._flush(table)
+        with self._errors():
+            if table not in self._indexed:
+                self._indexed.add(table)
+                self._database.execute(_INDEXES[table])
+            yield from self._database.execute(query, values)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            where = self._path or "a temporary file"
+            raise OutputError(
+                f"the notes on what was found cannot be kept: {error}: is the disk full?", path=where
+            ) from error
