@@ -18,6 +18,7 @@ __all__ = [
     "build_control_key",
     "build_control_value",
     "build_leader_epochs",
+    "build_offset_checkpoint",
     "build_partition_metadata",
     "build_producer_snapshot",
     "build_transaction_index",
@@ -137,6 +138,21 @@ def build_leader_epochs(epochs: Sequence[tuple[int, int]]) -> bytes:
     declaration = _declarations("kafka_leader_epoch_checkpoint").KafkaLeaderEpochCheckpoint
     values = {"version_text": b"0", "num_entries_text": b"%d" % len(entries), "entries": entries}
     checkpoint: bytes = declaration.build(values)
+    return checkpoint
+
+
+def build_offset_checkpoint(offsets: Mapping[tuple[str, int], int]) -> bytes:
+    """The content of an offset checkpoint, such as `recovery-point-offset-checkpoint`.
+
+    Args:
+        offsets: by topic and partition.
+    """
+    entries = [
+        {"topic_bytes": topic.encode(), "partition_text": b"%d" % partition, "offset_text": b"%d" % offset}
+        for (topic, partition), offset in offsets.items()
+    ]
+    values = {"version_text": b"0", "num_entries_text": b"%d" % len(entries), "entries": entries}
+    checkpoint: bytes = _declarations("kafka_offset_checkpoint").KafkaOffsetCheckpoint.build(values)
     return checkpoint
 
 

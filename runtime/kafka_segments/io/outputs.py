@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.io.storage import Source
 
 __all__ = [
     "OutputFile",
@@ -37,6 +38,7 @@ __all__ = [
     "sync_directory",
 ]
 
+_LEN_COPIED = 8 << 20  # at once
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -129,6 +131,7 @@ class OutputFile:
     def __init__(self, path: str, destination: str) -> None:
         self.path, self._destination = path, destination
         self.size = 0
+        self._can_copy = hasattr(os, "copy_file_range")  # Linux
         with _errors(destination):
             self._descriptor = os.open(path, _NEW, 0o666)
 
@@ -144,6 +147,35 @@ class OutputFile:
                 written = os.write(self._descriptor, rest)
                 self.size += written
                 rest = rest[written:]
+
+    def copy_from(self, source: Source, position: int, size: int) -> Iterator[int]:
+        """Append bytes of a source, inside the kernel if it can; yield numbers of bytes as they are copied.
+
+        Raises:
+            ReadError: the source cannot be read there.
+            OutputError: the disk is full, or fails.
+        """
+        end = position + size
+        while position < end:
+            step = min(end - position, _LEN_COPIED)
+            done = self._copy_in_kernel(source.descriptor, position, step)
+            if not done:  # it cannot, or something fails: reading and writing show which
+                self.write(source.read(position, step))
+                done = step
+            position += done
+            yield done
+
+    def _copy_in_kernel(self, descriptor: int, position: int, size: int) -> int:
+        """Copy bytes of an open file, as cp does; return how many."""
+        if descriptor < 0 or not self._can_copy:
+            return 0
+        try:
+            done = os.copy_file_range(descriptor, self._descriptor, size, position)
+        except OSError:
+            done = 0
+        self._can_copy = done > 0
+        self.size += done
+        return done
 
     def finish(self) -> None:
         """Fsync and close the file.

@@ -192,6 +192,8 @@ class PartitionLog:
         cleaned_up_to: the greatest of the trusted copies; None if unknown.
         without_log: see `PartitionCopy`; only for a log of one copy.
         swaps: likewise.
+        limits: path of each copy that was compared with others, the most trusted first, and the offset up to
+            which it is part of the log; empty for a log of one copy.
     """
 
     topic: str
@@ -206,6 +208,7 @@ class PartitionLog:
     cleaned_up_to: int | None = None
     without_log: tuple[int, ...] = ()
     swaps: tuple[tuple[int, str], ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
 
     @property
     def noted(self) -> CheckpointedOffsets:

@@ -120,7 +120,8 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits)
     # A reader that searches a directory for a lost segment must not find diverged records.
     whole = tuple(path for path in log.copies if path not in merger.astray)
-    return replace(log, copies=whole, findings=(*log.findings, *merger.left_out))
+    limits = tuple(merger.limits.items())
+    return replace(log, copies=whole, limits=limits, findings=(*log.findings, *merger.left_out))
 
 
 def _cut_at_holes(places: Places, runs: Sequence[_Run]) -> None:

@@ -8,7 +8,7 @@ Rows are never updated, and nothing is committed: the file is of no use to anoth
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from typing import Any, NamedTuple
@@ -207,6 +207,12 @@ class Ledger:
         """Return the number of bytes of each status."""
         query = "SELECT status, SUM(end_position - position) FROM fate GROUP BY status"
         return dict(self._rows("fate", query, ()))
+
+    def num_unused(self, ignored: Collection[int]) -> int:
+        """Return the number of bytes that are quarantined or unreadable, of all files but some."""
+        query = "SELECT file, SUM(end_position - position) FROM fate WHERE status IN (?, ?) GROUP BY file"
+        values = Status.QUARANTINED, Status.UNREADABLE
+        return sum(count for file, count in self._rows("fate", query, values) if file not in ignored)
 
     def _add(self, table: str, row: Iterable[Any]) -> None:
         rows = self._pending[table]

@@ -9,12 +9,13 @@ in a snapshot (ProducerStateEntry).
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from kafka_segments.formats import increment_sequence
 from kafka_segments.formats.entries import Batch
-from kafka_segments.segment.index_files import AbortedTxn
+from kafka_segments.segment.index_files import AbortedTxn, ProducerEntry
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns.kafka_log_segment import (
@@ -99,6 +100,31 @@ class Producers:
         # First offsets of open transactions, by producer. Offsets increase, so the first item is the oldest;
         # in a plain dict, finding it would take time for each item removed before.
         self._open: OrderedDict[int, int] = OrderedDict()
+
+    def seed(self, entries: Iterable[ProducerEntry]) -> None:
+        """Set the state that producers had before the first batch, from a snapshot."""
+        for entry in sorted(entries, key=lambda one: one.current_txn_first_offset):
+            known = self._known[entry.producer_id] = _Producer()
+            known.epoch, known.coordinator_epoch = entry.epoch, entry.coordinator_epoch
+            known.last_sequence, known.last_offset = entry.last_sequence, entry.last_offset
+            known.offset_delta, known.timestamp = entry.offset_delta, entry.timestamp
+            if entry.current_txn_first_offset >= 0:
+                self._open[entry.producer_id] = entry.current_txn_first_offset
+
+    def forget_oldest(self, most: int) -> int:
+        """Forget producers without an open transaction, those that were met first, if there are too many.
+
+        Returns:
+            How many were forgotten. A broker forgets those that have been silent for a while, too
+            (`producer.id.expiration.ms`).
+        """
+        surplus = len(self._known) - most
+        if surplus <= 0:
+            return 0
+        names = [one for one in self._known if one not in self._open][:surplus]
+        for name in names:
+            del self._known[name]
+        return len(names)
 
     def next_sequence(self, producer_id: int, producer_epoch: int, first: int = 0) -> int:
         """Return a producer's next sequence number: 0 with a new epoch, `first` if it is unknown."""

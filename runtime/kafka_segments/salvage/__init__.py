@@ -1,0 +1,1 @@
+"""Salvage: clean partitions from damaged copies, and parts of partitions, batch for batch."""

@@ -1,0 +1,247 @@
+"""Choice of the bytes that make the log: from each offset on, the most trusted copy that has it.
+
+Strategy: a merge of the copies' stretches by offset. A less trusted copy is read only where all better ones
+have nothing: at damage, a lost segment, an offset that is missing. Only whole batches are taken, each above
+all before it, as a broker would find them. In a compacted log, offsets that are missing between adjacent
+batches were removed by the cleaner, and are not taken from a copy that was cleaned later: a deleted key would
+come back. Everything that is passed over is compared with what was taken afterwards (`comparison`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kafka_segments.salvage.ledger import Fate, Ledger, Piece, Status, Stretch
+from kafka_segments.salvage.source_files import SourceFiles
+from kafka_segments.salvage.survey import heads_in, parts_at
+
+__all__ = ["COVERED", "Choice", "Gap"]
+
+COVERED = -1
+"""Number of the copy, in the ledger, of stretches that were passed over."""
+_MAX_RELATIVE = (1 << 31) - 1
+"""Of an offset or a position in an index (OffsetIndex)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets that are in no copy, between or before batches of the result."""
+
+    first: int
+    last: int
+
+
+class _Cursor:
+    """A copy's stretches, one after the other.
+
+    Attributes:
+        current: the stretch; None after the last one.
+        since: the offset from which on this copy knows the log: lower than the first one of the stretch if the
+            cleaner has removed those between.
+    """
+
+    def __init__(self, stretches: Iterator[Stretch], files: SourceFiles, *, is_compacted: bool) -> None:
+        self._stretches, self._files, self._is_compacted = stretches, files, is_compacted
+        self.current: Stretch | None = None
+        self.since = 0
+        self.advance()
+
+    def advance(self) -> None:
+        """Go to the next stretch."""
+        before, self.current = self.current, next(self._stretches, None)
+        if self.current is None:
+            return
+        self.since = self.current.first
+        if before is not None and self._is_compacted and self._is_adjacent(before, self.current):
+            self.since = min(self.since, before.last + 1)
+
+    def set(self, stretch: Stretch) -> None:
+        """Replace the stretch by the rest of it."""
+        self.current, self.since = stretch, stretch.first
+
+    def _is_adjacent(self, before: Stretch, current: Stretch) -> bool:
+        if before.file == current.file:
+            return before.end_position == current.position
+        is_whole = self._files[before.file].end_of_sound == before.end_position
+        return is_whole and current.file == before.file + 1 and current.position == 0
+
+
+@dataclass
+class Choice:
+    """The merge.
+
+    Args:
+        ledger: has the stretches, and receives pieces and fates.
+        files: the source files.
+        num_copies: numbers of copies in the ledger, the most trusted first.
+        is_compacted: whether the log cleaner has been in the log.
+
+    Attributes:
+        gaps: offsets that are missing, of a log that is not compacted; at most as many as `max_gaps`.
+        num_gaps: how many they are.
+        start_offset: base offset of the first segment; None without any batch.
+        end_offset: offset after the last one.
+    """
+
+    ledger: Ledger
+    files: SourceFiles
+    num_copies: int
+    is_compacted: bool
+    max_gaps: int = 10_000
+    gaps: list[Gap] = field(default_factory=list)
+    num_gaps: int = 0
+    start_offset: int | None = None
+    end_offset: int = 0
+    _next: int | None = None  # the lowest offset that may be taken
+    _segment: int = 0  # base offset of the result's current segment
+    _len_segment: int = 0
+    _file: int = -1  # that the last piece was of
+
+    def run(self) -> None:
+        """Choose; pieces and fates are in the ledger then.
+
+        Raises:
+            ReadError: a file has changed since it was surveyed, or cannot be read any more.
+        """
+        cursors = [
+            _Cursor(self.ledger.stretches(copy), self.files, is_compacted=self.is_compacted)
+            for copy in range(self.num_copies)
+        ]
+        while True:
+            self._pass_over(cursors)
+            live = [one for one in cursors if one.current is not None]
+            if not live:
+                return
+            covering = [one for one in live if self._next is not None and one.since <= self._next]
+            chosen = covering[0] if covering else min(live, key=_first_of)
+            better = live[: live.index(chosen)]
+            limit = min((one.since for one in better), default=None)
+            self._take_from(chosen, limit)
+
+    def _pass_over(self, cursors: Iterable[_Cursor]) -> None:
+        """Move cursors to where the offsets begin that were not taken yet."""
+        for cursor in cursors:
+            while self._next is not None and cursor.current is not None:
+                stretch = cursor.current
+                if stretch.first >= self._next:
+                    break
+                if stretch.last < self._next:
+                    self._cover(stretch)
+                    cursor.advance()
+                    continue
+                parts = parts_at(self.files.source(stretch.file), stretch, self._next)
+                self._cover(parts.below)
+                self._cover(parts.across)
+                if parts.rest is None:
+                    cursor.advance()
+                else:
+                    cursor.set(parts.rest)
+                    break
+
+    def _cover(self, stretch: Stretch | None) -> None:
+        if stretch is not None:
+            self.ledger.add_stretch(stretch._replace(copy=COVERED))
+
+    def _take_from(self, cursor: _Cursor, limit: int | None) -> None:
+        """Take a cursor's stretch, up to the offset where a better copy begins."""
+        stretch = cursor.current
+        assert stretch is not None  # the cursor is live
+        if limit is None or stretch.last < limit:
+            self._take(stretch)
+            cursor.advance()
+            return
+        parts = parts_at(self.files.source(stretch.file), stretch, limit)
+        if parts.below is not None:
+            self._take(parts.below)
+        if parts.across is not None:
+            across = parts.across
+            reason = f"it has offsets below and above {limit}, where a better copy begins"
+            place = across.file, across.position, across.end_position
+            self.ledger.add_fate(Fate(*place, Status.QUARANTINED, reason, across.first, across.last))
+        if parts.rest is None:
+            cursor.advance()
+        else:
+            cursor.set(parts.rest)
+
+    def _take(self, stretch: Stretch) -> None:
+        self._note_gap(stretch)
+        for part in self._fitting(stretch):
+            self._put(part)
+        self._next = self.end_offset = stretch.last + 1
+
+    def _note_gap(self, stretch: Stretch) -> None:
+        if self._next is None or stretch.first <= self._next or self.is_compacted:
+            return
+        self.num_gaps += 1
+        if len(self.gaps) < self.max_gaps:
+            self.gaps.append(Gap(self._next, stretch.first - 1))
+
+    def _fitting(self, stretch: Stretch) -> Iterator[Stretch]:
+        """Divide a stretch so that each part fits into a segment: by int32 positions and offsets."""
+        if _fits(0, stretch.first, stretch):
+            yield stretch
+            return
+        part: Stretch | None = None
+        for head in heads_in(self.files.source(stretch.file), stretch.position, stretch.end_position):
+            first = stretch.first if part is None else part.last + 1
+            first = first if head.first_offset is None else head.first_offset
+            one = stretch._replace(
+                first=first,
+                last=head.last_offset,
+                position=head.position,
+                end_position=head.end_position,
+                num_batches=1,
+            )
+            joined = one if part is None else part._replace(last=one.last, end_position=one.end_position)
+            if part is not None and not _fits(0, part.first, joined):
+                yield part
+                joined = one
+            part = joined
+        if part is not None:
+            yield part
+
+    def _put(self, stretch: Stretch) -> None:
+        file = self.files[stretch.file]
+        is_next = self._segment < file.segment.base_offset and stretch.file != self._file
+        begins_file = stretch.position == file.first_position and is_next
+        is_full = not _fits(self._len_segment, self._segment, stretch)
+        if self.start_offset is None or begins_file or is_full:
+            self._segment, self._len_segment = self._base_of(stretch), 0
+            if self.start_offset is None:
+                self.start_offset = self._segment
+        piece = Piece(
+            stretch.file,
+            stretch.position,
+            stretch.end_position,
+            stretch.first,
+            stretch.last,
+            stretch.newest,
+            self._segment,
+            self._len_segment,
+        )
+        self.ledger.add_piece(piece)
+        place = stretch.file, stretch.position, stretch.end_position
+        fate = Fate(
+            *place, Status.COPIED, "", stretch.first, stretch.last, self._segment, self._len_segment
+        )
+        self.ledger.add_fate(fate)
+        self._len_segment += stretch.end_position - stretch.position
+        self._file = stretch.file
+
+    def _base_of(self, stretch: Stretch) -> int:
+        """Return the base offset of a new segment: that in the file's name, if nothing contradicts it."""
+        named = self.files[stretch.file].segment.base_offset
+        lowest = 0 if self._next is None else self.end_offset
+        is_named = stretch.position == 0 and lowest <= named <= stretch.first
+        return named if is_named and _fits(0, named, stretch) else stretch.first
+
+
+def _first_of(cursor: _Cursor) -> int:
+    return 0 if cursor.current is None else cursor.current.first
+
+
+def _fits(len_segment: int, base_offset: int, stretch: Stretch) -> bool:
+    """Return whether indexes can have the offsets and positions of a stretch in a segment."""
+    end = len_segment + stretch.end_position - stretch.position
+    return end <= _MAX_RELATIVE and stretch.last - base_offset <= _MAX_RELATIVE

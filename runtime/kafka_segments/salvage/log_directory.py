@@ -1,0 +1,104 @@
+"""The directory that a broker starts on: what stands beside the partitions in a log directory.
+
+Strategy: `LogManager.loadLogs` skips recovery where `.kafka_cleanshutdown` is, and takes log start offsets and
+recovery points from checkpoints; `meta.properties` says whose directory it is. A node that is its own
+controller has the metadata log there, too, with the state of its quorum and snapshots.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.formats.building import build_offset_checkpoint
+from kafka_segments.formats.file_names import above
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.outputs import OutputFile
+from kafka_segments.log.model import PartitionCopy
+
+__all__ = ["METADATA_TOPIC", "copy_metadata_files", "properties_in", "write_root_files"]
+
+METADATA_TOPIC = "__cluster_metadata"
+_PROPERTIES = "meta.properties"
+_CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+_LARGEST = 64 << 20
+_KEPT = re.compile(r"quorum-state|\d{20}-\d{10}\.checkpoint", re.ASCII)
+
+
+def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> dict[str, bytes]:
+    """Return the content of each `meta.properties` beside the copies, by path."""
+    found: dict[str, bytes] = {}
+    for root in dict.fromkeys(above(one.path) for one in copies if not one.is_tiered):
+        path = f"{root.rstrip('/')}/{_PROPERTIES}"
+        content = _small_file(places, path)
+        if content is not None:
+            found[path] = content
+    return found
+
+
+def write_root_files(
+    directory: str,
+    named: str,
+    offsets: Mapping[tuple[str, int], tuple[int, int]],
+    properties: Sequence[bytes],
+) -> None:
+    """Write checkpoints, the mark of a clean shutdown, and `meta.properties` if there is one for all sources.
+
+    Args:
+        directory: where; it exists.
+        named: its path when it is published, for errors.
+        offsets: log start and log end offset of each partition.
+        properties: different contents of `meta.properties`.
+
+    Raises:
+        OutputError: the disk is full, or fails.
+    """
+    ends = {name: end for name, (_start, end) in offsets.items()}
+    starts = {name: start for name, (start, _end) in offsets.items() if start}
+    contents = {
+        "recovery-point-offset-checkpoint": build_offset_checkpoint(ends),
+        "replication-offset-checkpoint": build_offset_checkpoint(ends),
+        "log-start-offset-checkpoint": build_offset_checkpoint(starts),
+        _CLEAN_SHUTDOWN: b"",  # its being there says it all; a broker epoch in it is optional
+    }
+    if len(properties) == 1:
+        contents[_PROPERTIES] = properties[0]
+    for name, content in contents.items():
+        _write(directory, named, name, content)
+
+
+def copy_metadata_files(places: Places, copy: PartitionCopy, directory: str, named: str) -> None:
+    """Copy what the metadata log of KRaft has beside its segments: `quorum-state`, snapshots.
+
+    Raises:
+        OutputError: the disk is full, or fails.
+    """
+    for entry in places.entries(copy.path):
+        content = _small_file(places, entry.path) if _KEPT.fullmatch(entry.name) else None
+        if content is not None:
+            _write(directory, named, entry.name, content)
+
+
+def _write(directory: str, named: str, name: str, content: bytes) -> None:
+    file = OutputFile(os.path.join(directory, name), os.path.join(named, name))
+    try:
+        file.write(content)
+        file.finish()
+    finally:
+        file.close()
+
+
+def _small_file(places: Places, path: str) -> bytes | None:
+    """Return the content of a file; None if it is not there, cannot be read, or is no small file."""
+    try:
+        entry = places.entry(path)
+        if entry is None or entry.is_directory or entry.size > _LARGEST:
+            return None
+        with closing(places.open(path)) as source:
+            return bytes(source.read(0, source.size))
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        return None

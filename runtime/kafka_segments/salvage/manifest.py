@@ -1,0 +1,204 @@
+"""The manifest: every range of bytes of the sources, and what became of it; as JSON, written piece by piece.
+
+Each range is a line of its own, so that a manifest of millions can be written and searched.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_segments.formats.file_names import NO_END
+from kafka_segments.salvage.ledger import Fate, Status
+from kafka_segments.salvage.log_state import LogState
+from kafka_segments.salvage.partition_plan import PartitionPlan
+from kafka_segments.salvage.partition_sink import WrittenSegment
+from kafka_segments.salvage.source_files import SourceFile
+
+__all__ = ["PartitionOutcome", "document", "quarantine_name"]
+
+
+@dataclass
+class PartitionOutcome:
+    """What became of a partition, for the manifest.
+
+    Attributes:
+        plan: its plan.
+        segments: of the result.
+        state: after the last batch; None for a dry run.
+        retention_ms: of the topic, as far as is known.
+        now_ms: the time of the run, in milliseconds since 1970.
+    """
+
+    plan: PartitionPlan
+    segments: Sequence[WrittenSegment]
+    state: LogState | None
+    retention_ms: int
+    now_ms: int
+
+    @property
+    def name(self) -> str:
+        """The partition's directory."""
+        return f"{self.plan.topic}-{self.plan.partition}"
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything but the ranges of files."""
+        plan = self.plan
+        return {
+            "topic": plan.topic,
+            "partition": plan.partition,
+            "topic_id": plan.ranked.log.topic_id,
+            "log_start_offset": plan.start_offset,
+            "log_end_offset": plan.end_offset,
+            "num_bytes": plan.ledger.counts(),
+            "copies": [
+                {
+                    "path": one.copy.path,
+                    "trusted_to": None if one.limit == NO_END else max(one.limit, 0),
+                    "reason": one.reason,
+                }
+                for one in plan.ranked.copies
+            ],
+            "segments": [self._segment(one) for one in self.segments],
+            "num_missing": plan.choice.num_gaps,
+            "missing": [{"first_offset": one.first, "last_offset": one.last} for one in plan.choice.gaps],
+            "transactions": list(self._transactions()),
+            "retention": self._retention(),
+            "notes": plan.notes,
+        }
+
+    def has_findings(self) -> bool:
+        """Return whether anything was lost or put aside."""
+        lawful = {file.number for file in self.plan.files if file.is_lawful}
+        is_lost = any(one["marker_lost"] for one in self._transactions())
+        return bool(
+            self.plan.ledger.num_unused(lawful)
+            or self.plan.choice.num_gaps
+            or self.plan.notes
+            or is_lost
+        )
+
+    def text(self) -> Iterator[str]:
+        """Yield the partition's part of the manifest."""
+        yield _opened(self.summary(), "files")
+        for number, file in enumerate(self.plan.files):
+            yield "\n" if number == 0 else ",\n"
+            yield from self._file(file)
+        yield "\n]}"
+
+    def _segment(self, one: WrittenSegment) -> dict[str, Any]:
+        return {
+            "path": f"log/{self.name}/{one.name}",
+            "base_offset": one.base_offset,
+            "size": one.size,
+            "sha256": None if one.digest is None else one.digest.result(),
+            "first_offset": one.first,
+            "last_offset": one.last,
+            "newest_timestamp": one.newest,
+        }
+
+    def _transactions(self) -> Iterator[dict[str, Any]]:
+        """Yield open transactions, and those whose outcome is unknown."""
+        state = self.state
+        if state is None:
+            return
+        where = f"--topic {self.plan.topic} --partition {self.plan.partition}"
+        for one, epoch in state.open_transactions():
+            lost = one.damage
+            yield {
+                "producer_id": one.producer_id,
+                "producer_epoch": epoch,
+                "first_offset": one.first_offset,
+                "last_offset": None,
+                "marker_lost": lost is not None,
+                "first_lost_offset": None if lost is None else lost.first_lost_offset,
+                "last_lost_offset": None if lost is None else lost.last_lost_offset,
+                "command": f"kafka-transactions.sh --bootstrap-server HOST:PORT abort {where} "
+                f"--start-offset {one.first_offset}",
+            }
+        for doubtful in state.doubtful:
+            yield {
+                "producer_id": doubtful.producer_id,
+                "producer_epoch": None,
+                "first_offset": doubtful.first_offset,
+                "last_offset": doubtful.last_offset,
+                "marker_lost": True,
+                "first_lost_offset": doubtful.damage.first_lost_offset,
+                "last_lost_offset": doubtful.damage.last_lost_offset,
+                "command": None,
+            }
+
+    def _retention(self) -> dict[str, Any]:
+        """Return what a broker would delete: segments from the start on, all of whose records are too old."""
+        expired = 0
+        for one in self.segments:
+            is_old = one.newest >= 0 and self.now_ms - one.newest > self.retention_ms
+            if self.retention_ms < 0 or not is_old:  # without timestamps the file's own time counts
+                break
+            expired += 1
+        num_bytes = sum(one.size for one in self.segments[:expired])
+        return {
+            "retention_ms": self.retention_ms,
+            "newest_timestamp": max((one.newest for one in self.segments), default=-1),
+            "num_deleted_segments": expired,
+            "num_deleted_bytes": num_bytes,
+            "deletes_all": expired > 0 and expired == len(self.segments),
+        }
+
+    def _file(self, file: SourceFile) -> Iterator[str]:
+        digest = self.plan.digests.get(file.number)
+        head = {
+            "path": file.path,
+            "size": file.segment.size,
+            "sha256": None if digest is None else digest.result(),
+            "copy": file.copy,
+        }
+        yield _opened(head, "ranges")
+        kept = 0
+        for number, fate in enumerate(self.plan.ledger.fates(file.number)):
+            yield ("\n" if number == 0 else ",\n") + json.dumps(self._range(file, fate, kept))
+            kept += fate.end_position - fate.position if fate.status == Status.QUARANTINED else 0
+        yield "]}"
+
+    def _range(self, file: SourceFile, fate: Fate, kept: int) -> dict[str, Any]:
+        to: dict[str, Any] | None = None
+        if fate.segment is not None:
+            to = {"path": f"log/{self.name}/{fate.segment:020d}.log", "position": fate.to_position}
+        elif fate.status == Status.QUARANTINED:
+            to = {"path": f"quarantine/{self.name}/{quarantine_name(file)}", "position": kept}
+        return {
+            "position": fate.position,
+            "end_position": fate.end_position,
+            "first_offset": fate.first,
+            "last_offset": fate.last,
+            "status": fate.status,
+            "reason": fate.reason,
+            "to": to,
+        }
+
+
+def quarantine_name(file: SourceFile) -> str:
+    """Return the name of the file in the quarantine that has what was not used of a source file."""
+    return f"{file.number}-{file.segment.file.name}"
+
+
+def document(head: Mapping[str, Any], partitions: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the text of the whole manifest.
+
+    Args:
+        head: what stands before the partitions.
+        partitions: the text of each, from `PartitionOutcome.text`.
+    """
+    yield _opened(head, "partitions")
+    for number, text in enumerate(partitions):
+        yield "\n" if number == 0 else ",\n"
+        yield from text
+    yield "\n]}\n"
+
+
+def _opened(head: Mapping[str, Any], name: str) -> str:
+    """Return an object of JSON that ends in the beginning of a list, a line for each of its values."""
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+    return "{" + ",\n".join([*lines, f"{json.dumps(name)}: ["])

@@ -1,0 +1,232 @@
+"""Plan of one partition: its source files surveyed, the bytes of the result chosen, everything else compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.findings import Kind, of_kinds
+from kafka_segments.log.log_dir import is_deleted
+from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
+from kafka_segments.log.opening import open_stored
+from kafka_segments.salvage.choice import Choice
+from kafka_segments.salvage.comparison import compare_covered
+from kafka_segments.salvage.digests import Digests
+from kafka_segments.salvage.ledger import Fate, Ledger, Status
+from kafka_segments.salvage.source_files import RankedCopies, RankedCopy, SourceFile, SourceFiles, rank_copies
+from kafka_segments.salvage.survey import FileSurvey, readable_parts
+
+__all__ = ["PartitionPlan", "make_plan", "num_bytes_of"]
+
+_PUT_ASIDE = re.compile(r"(\d{20})\.log\.(deleted|cleaned|swap)", re.ASCII)
+_WHY_ASIDE = {
+    "deleted": "a broker had put it aside for deletion (.deleted)",
+    "cleaned": "the log cleaner had not finished it (.cleaned)",
+    "swap": "a broker would delete it or has the segments that it replaces (.swap)",
+}
+
+
+@dataclass
+class PartitionPlan:
+    """What is made of a partition.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        ranked: its copies, the most trusted first.
+        files: their files.
+        digests: SHA-256 of each file, by its number.
+        ledger: stretches, pieces and fates.
+        choice: gaps and bounds.
+        start_offset: the log start offset of the result.
+        end_offset: its log end offset.
+        empty_segments: base offsets of segments without batches, before and after all others.
+        notes: what else there is to say.
+    """
+
+    topic: str
+    partition: int
+    ranked: RankedCopies
+    files: SourceFiles
+    ledger: Ledger
+    choice: Choice
+    digests: dict[int, Future[str | None]] = field(default_factory=dict)
+    start_offset: int = 0
+    end_offset: int = 0
+    empty_segments: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Close all files."""
+        self.files.close()
+        self.ledger.close()
+
+
+def make_plan(
+    places: Places,
+    copies: Sequence[PartitionCopy],
+    *,
+    ledger: Ledger,
+    digests: Digests | None,
+    progress: Callable[[int], None],
+) -> PartitionPlan:
+    """Survey the copies of one partition, and choose what the result has of them.
+
+    Args:
+        places: opens files.
+        copies: of one partition.
+        ledger: an empty one.
+        digests: hashes the files; None leaves that out.
+        progress: is called with the number of bytes read.
+
+    Raises:
+        OptionError: the copies are of two topics with one name.
+        KafkaFormatError: a file cannot be opened, for no fault of its own.
+    """
+    ranked = rank_copies(places, list(copies))
+    files = SourceFiles(places)
+    try:
+        for number, one in enumerate(ranked.copies):
+            _add_files(places, files, number, one)
+        log = ranked.log
+        is_compacted = log.cleaned_up_to is not None
+        found: dict[int, Future[str | None]] = {}
+        for file in files:
+            if digests is not None:
+                found[file.number] = digests.of(_opener(places, file))
+            is_compacted = _survey(ledger, ranked, files, file, progress) or is_compacted
+        choice = Choice(ledger, files, len(ranked.copies) + 1, is_compacted)
+        choice.run()
+        compare_covered(ledger, files)
+    except BaseException:
+        files.close()
+        raise
+    plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, found)
+    _set_bounds(plan)
+    return plan
+
+
+def num_bytes_of(copies: Sequence[PartitionCopy]) -> int:
+    """Return how many bytes of segments copies have."""
+    return sum(segment.size for copy in copies for segment in copy.segments)
+
+
+def _opener(places: Places, file: SourceFile) -> Callable[[], Source]:
+    return lambda: open_stored(places, file.segment)
+
+
+def _add_files(places: Places, files: SourceFiles, number: int, ranked: RankedCopy) -> None:
+    """Add the files of a copy: segments by base offset, then those that are not used at all."""
+    copy = ranked.copy
+    reason = ranked.reason if ranked.limit < 0 else ""
+    swaps = dict(copy.swaps)
+    aside = list(_put_aside(places, copy, set(swaps.values())))
+    segments = [*copy.segments, *(one for one, why in aside if not why)]
+    for segment in sorted(segments, key=lambda one: one.base_offset):
+        files.add(number, segment, reason)
+    for segment, why in aside:
+        if why:
+            files.add(number, segment, why, is_lawful=True)
+    start = copy.log_start_offset
+    for left_out in of_kinds(copy.findings, Kind.LEFT_OUT):
+        if start is None or left_out.last_offset is None or left_out.last_offset >= start:
+            continue  # only other segments were given
+        entry = None if left_out.path is None else places.entry(left_out.path)
+        if entry is not None:
+            segment = StoredSegment(StoredFile.of(entry), left_out.first_offset or 0)
+            files.add(number, segment, left_out.detail, is_lawful=True)
+
+
+def _put_aside(
+    places: Places, copy: PartitionCopy, swaps: set[str]
+) -> Iterator[tuple[StoredSegment, str]]:
+    """Yield segments with another suffix, and why they are not used; that is empty for those to swap in."""
+    if copy.is_tiered:
+        return
+    for entry in places.entries(copy.path):
+        match = _PUT_ASIDE.fullmatch(entry.name)
+        if match and not entry.is_directory:
+            why = "" if entry.path in swaps else _WHY_ASIDE[match[2]]
+            yield StoredSegment(StoredFile.of(entry), int(match[1])), why
+
+
+def _survey(
+    ledger: Ledger,
+    ranked: RankedCopies,
+    files: SourceFiles,
+    file: SourceFile,
+    progress: Callable[[int], None],
+) -> bool:
+    """Survey a file; return whether it shows the log cleaner's work."""
+    start = ranked.log.log_start_offset
+    end = file.segment.end_offset
+    if not file.whole_reason and is_deleted(files.places, file.segment, start):
+        file.whole_reason = f"its records are deleted: the log starts at offset {start}"
+        file.is_lawful = True
+    try:
+        source = files.source(file.number)
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        file.whole_reason = f"it cannot be opened: {error.detail}"
+        ledger.add_fate(Fate(file.number, 0, file.segment.size, Status.UNREADABLE, file.whole_reason))
+        return False
+    if file.whole_reason:
+        for position, end_position, why in readable_parts(source, 0, source.size):
+            status = Status.QUARANTINED if why is None else Status.UNREADABLE
+            ledger.add_fate(Fate(file.number, position, end_position, status, why or file.whole_reason))
+        progress(source.size)
+        return False
+    one = ranked.copies[file.copy]
+    survey = FileSurvey(
+        ledger,
+        file,
+        source,
+        following=end,
+        limit=one.limit,
+        reason=one.reason,
+        doubtful=len(ranked.copies),
+        progress=progress,
+    )
+    survey.run()
+    return survey.is_cleaned
+
+
+def _set_bounds(plan: PartitionPlan) -> None:
+    """Set where the result begins and ends, also by segments without batches, as cleaning leaves them."""
+    choice = plan.choice
+    bases = [(one.segment.base_offset, one.is_empty) for one in plan.files if _is_in_best(one)]
+    lowest, highest = min(bases, default=(0, True)), max(bases, default=(0, True))
+    if choice.start_offset is None:
+        plan.start_offset = plan.end_offset = highest[0]
+        plan.empty_segments = [highest[0]]
+    else:
+        plan.start_offset, plan.end_offset = choice.start_offset, choice.end_offset
+        if lowest[1] and lowest[0] < plan.start_offset:
+            plan.start_offset = lowest[0]
+            plan.empty_segments.append(lowest[0])
+        if highest[1] and highest[0] >= plan.end_offset:
+            plan.end_offset = highest[0]
+            plan.empty_segments.append(highest[0])
+    _set_start(plan, plan.ranked.log.log_start_offset)
+
+
+def _is_in_best(file: SourceFile) -> bool:
+    return file.copy == 0 and not file.whole_reason
+
+
+def _set_start(plan: PartitionPlan, noted: int | None) -> None:
+    """Take over a checkpoint of the log start offset, if it can be right."""
+    if noted is None or noted <= plan.start_offset:
+        return
+    if noted <= plan.end_offset:
+        plan.start_offset = noted
+        return
+    plan.notes.append(
+        f"log-start-offset-checkpoint has offset {noted}, which is beyond the end, {plan.end_offset}; it is "
+        "not taken over: a broker would delete everything"
+    )

@@ -1,0 +1,240 @@
+"""Salvage: clean partitions from the best of all copies, with everything else in a quarantine.
+
+Strategy: partitions one by one, or some at a time in threads, each bounded in memory. Everything is written
+into a hidden directory beside the destination, which gets its name when all of it is on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BytesIO
+from itertools import groupby
+from typing import Any
+
+from kafka_segments.errors import KafkaFormatError, OptionError, OutputError
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.outputs import (
+    OutputFile,
+    check_replaceable,
+    discard_directory,
+    hidden_sibling,
+    make_directories,
+    make_directory,
+    publish_directory,
+)
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.log_dir import log_dir_root
+from kafka_segments.log.model import PartitionCopy
+from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.salvage.digests import Digests
+from kafka_segments.salvage.log_directory import properties_in, write_root_files
+from kafka_segments.salvage.manifest import document
+from kafka_segments.salvage.partition_job import DonePartition, Job, salvage_partition
+from kafka_segments.salvage.partition_plan import num_bytes_of
+
+__all__ = ["DEFAULT_RETENTION_MS", "Salvaged", "check_destination", "salvage"]
+
+DEFAULT_RETENTION_MS = 7 * 24 * 3600 * 1000
+"""Of topics that set no other `retention.ms`."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Salvaged:
+    """Result of a run.
+
+    Attributes:
+        partitions: by name.
+        manifest: its text, in pieces; of a dry run, which has written nothing.
+        skipped: files and directories that were not looked at.
+        notes: what there is to say of the whole.
+    """
+
+    partitions: list[DonePartition]
+    manifest: Iterator[str]
+    skipped: list[SkippedFiles]
+    notes: list[str]
+
+
+def salvage(
+    sources: Sequence[str],
+    destination: str | None,
+    *,
+    places: Places,
+    retention_ms: int = DEFAULT_RETENTION_MS,
+    jobs: int = 1,
+    progress: Progress = lambda _done, _total: None,
+) -> Salvaged:
+    """Salvage partitions.
+
+    Args:
+        sources: log directories, partitions' directories, tiers, segments, or patterns of these.
+        destination: a directory that does not exist or is empty, outside of the sources; None for a dry run.
+        places: opens files.
+        retention_ms: of the topics; -1 for none.
+        jobs: how many partitions are worked on at a time.
+        progress: is called with bytes that were read and written, and how many there are.
+
+    Raises:
+        OptionError: nothing is found at a source, or the destination is not possible.
+        ReadError: a source cannot be opened.
+        OutputError: the disk is full, or fails; nothing is left then.
+    """
+    skipped: list[SkippedFiles] = []
+    copies = discover(places, sources, skipped=skipped, prefer_names=True)
+    real = None if destination is None else check_destination(destination, copies)
+    hidden = None if real is None else hidden_sibling(real)
+    named = destination or ""
+    if hidden is not None:
+        make_directory(hidden, named)
+    try:
+        with Digests() as digests:
+            counter = _Counter(2 * num_bytes_of(copies), progress)
+            now_ms = time.time_ns() // 1_000_000
+            job = Job(places, hidden, named, retention_ms, now_ms, digests, counter.add)
+            done = _run(job, _by_partition(copies), jobs, counter)
+        result = _result(sources, destination, copies, done, skipped, job)
+        if hidden is not None and real is not None:
+            _write_rest(hidden, named, result, places, copies)
+            publish_directory(hidden, real, named)
+    except BaseException:
+        if hidden is not None:
+            discard_directory(hidden)
+        raise
+    return result
+
+
+def check_destination(destination: str, copies: Sequence[PartitionCopy]) -> str:
+    """Return a destination with links resolved.
+
+    Raises:
+        OptionError: it is there and not empty, or in a log directory of the sources.
+        OutputError: its parent directory does not exist.
+    """
+    real = check_replaceable(destination)
+    for copy in copies:
+        if is_address(copy.path):
+            continue
+        for root in {log_dir_root(copy.path), os.path.realpath(os.path.dirname(os.path.abspath(copy.path)))}:
+            if os.path.commonpath([root, real]) == root and root != os.path.dirname(root):
+                is_partitions = root != os.path.realpath(copy.path)
+                if is_partitions and not _is_log_directory(root, copy):
+                    continue
+                detail = f"it is in {root}, as a source is, where nothing may be written; choose another"
+                raise OptionError(detail, path=destination)
+    return real
+
+
+def _is_log_directory(root: str, copy: PartitionCopy) -> bool:
+    """Return whether a directory is the top of a broker's log directory, or a copy's own."""
+    return root in (log_dir_root(copy.path), os.path.realpath(copy.path))
+
+
+class _Counter:
+    """Sum of the bytes that all threads have read and written; a stop for them all."""
+
+    def __init__(self, total: int, progress: Progress) -> None:
+        self._total, self._progress = total, progress
+        self._done = 0
+        self._lock = threading.Lock()
+        self.is_stopped = False
+
+    def add(self, num_bytes: int) -> None:
+        """Add some; raises `KeyboardInterrupt` in a thread that is to end."""
+        if self.is_stopped:
+            raise KeyboardInterrupt
+        with self._lock:
+            self._done += num_bytes
+            self._progress(min(self._done, self._total), self._total)
+
+
+def _by_partition(copies: Sequence[PartitionCopy]) -> list[list[PartitionCopy]]:
+    ordered = sorted(copies, key=lambda one: (one.topic, one.partition, one.path))
+    return [list(found) for _, found in groupby(ordered, key=lambda one: (one.topic, one.partition))]
+
+
+def _run(
+    job: Job, groups: Sequence[list[PartitionCopy]], jobs: int, counter: _Counter
+) -> list[DonePartition]:
+    if jobs <= 1 or len(groups) < 2:
+        return [_one(job, group) for group in groups]
+    pool = ThreadPoolExecutor(min(jobs, len(groups)), "salvage")
+    try:
+        return list(pool.map(lambda group: _one(job, group), groups))
+    finally:
+        counter.is_stopped = True
+        pool.shutdown(cancel_futures=True)
+
+
+def _one(job: Job, group: list[PartitionCopy]) -> DonePartition:
+    """Salvage one partition; an error that concerns it alone is part of the result."""
+    try:
+        return salvage_partition(job, group)
+    except KafkaFormatError as error:
+        if isinstance(error, OutputError):
+            raise
+        name = group[0].topic, group[0].partition
+        values = {"topic": name[0], "partition": name[1], "error": str(error), "files": []}
+        import json
+
+        return DonePartition(*name, None, BytesIO(json.dumps(values).encode()), True, error)
+
+
+def _result(
+    sources: Sequence[str],
+    destination: str | None,
+    copies: Sequence[PartitionCopy],
+    done: list[DonePartition],
+    skipped: list[SkippedFiles],
+    job: Job,
+) -> Salvaged:
+    notes = [
+        f"{one.path}: a broker has it open, and its last batches may be incomplete: stop the broker first"
+        for one in copies
+        if one.end.is_live
+    ]
+    head: dict[str, Any] = {
+        "version": 1,
+        "made": datetime.fromtimestamp(job.now_ms / 1000, UTC).isoformat(),
+        "is_dry_run": destination is None,
+        "sources": list(sources),
+        "passed_over": [{"paths": list(one.paths), "why": one.why} for one in skipped],
+        "notes": notes,
+    }
+    manifest = document(head, (one.lines() for one in done))
+    return Salvaged(done, manifest, skipped, notes)
+
+
+def _write_rest(
+    hidden: str, named: str, result: Salvaged, places: Places, copies: Sequence[PartitionCopy]
+) -> None:
+    """Write the files beside the partitions, and the manifest."""
+    directory, path = os.path.join(hidden, "log"), os.path.join(named, "log")
+    make_directories(directory)
+    properties = properties_in(places, copies)
+    contents = list(dict.fromkeys(properties.values()))
+    if len(contents) != 1:
+        found = f"of {', '.join(properties)}" if properties else "for the sources have none"
+        result.notes.append(
+            f"no meta.properties was written: copy that of the broker that starts on the result {found}"
+        )
+    offsets = {
+        (one.topic, one.partition): (one.summary["log_start_offset"], one.summary["log_end_offset"])
+        for one in result.partitions
+        if one.summary is not None
+    }
+    write_root_files(directory, path, offsets, contents)
+    output = OutputFile(os.path.join(hidden, "manifest.json"), os.path.join(named, "manifest.json"))
+    with closing(output):
+        for text in result.manifest:
+            output.write(text.encode())
+        output.finish()

@@ -1,0 +1,152 @@
+"""Source files of a partition, and which copy of it is trusted how far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kafka_segments.errors import OptionError
+from kafka_segments.formats.file_names import NO_END
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.model import PartitionCopy, PartitionLog, StoredSegment
+from kafka_segments.log.opening import open_stored
+from kafka_segments.log.replicas import resolve
+
+__all__ = ["RankedCopies", "RankedCopy", "SourceFile", "SourceFiles", "rank_copies"]
+
+_MAX_OPEN = 8
+
+
+@dataclass(slots=True)
+class SourceFile:
+    """A file with batches of the partition.
+
+    Attributes:
+        number: in the order of copies and base offsets.
+        copy: number of its copy, by trust.
+        segment: the file.
+        whole_reason: why nothing of it is used; empty if it is.
+        is_lawful: whether a broker would not use it either, so that nothing is lost with it.
+        first_position: where its first stretch begins; None without one.
+        end_of_sound: where its last stretch ends, if nothing but padding follows that; None otherwise.
+        is_empty: whether there is nothing but padding in it.
+    """
+
+    number: int
+    copy: int
+    segment: StoredSegment
+    whole_reason: str = ""
+    is_lawful: bool = False
+    first_position: int | None = None
+    end_of_sound: int | None = None
+    is_empty: bool = False
+
+    @property
+    def path(self) -> str:
+        """Path or address."""
+        return self.segment.path
+
+
+@dataclass(frozen=True, slots=True)
+class RankedCopy:
+    """A copy of a partition, with the offset up to which it belongs to the log.
+
+    Attributes:
+        copy: the copy.
+        limit: its records from there on are not part of the log.
+        reason: why, for people; empty if the whole copy is part of it.
+    """
+
+    copy: PartitionCopy
+    limit: int = NO_END
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedCopies:
+    """All copies of a partition, the most trusted first, and the log that they make."""
+
+    log: PartitionLog
+    copies: tuple[RankedCopy, ...]
+
+
+def rank_copies(places: Places, copies: list[PartitionCopy]) -> RankedCopies:
+    """Order the copies of one partition by trust; see `replicas.resolve`.
+
+    A copy that contradicts better ones, so that nothing else decides, is not used at all.
+
+    Raises:
+        OptionError: they are of two topics with one name.
+        ReadError: a directory or file cannot be opened.
+    """
+    left, unused = list(copies), []
+    while True:
+        try:
+            (log,) = resolve(places, left)
+            break
+        except OptionError as error:
+            at_fault = next((one for one in left if _is_below(error.path, one.path)), None)
+            ids = {one.topic_id for one in left} - {None}
+            if at_fault is None or len(left) == 1 or len(ids) > 1:
+                raise
+            left.remove(at_fault)
+            unused.append(RankedCopy(at_fault, -1, f"it contradicts a better copy: {error.detail}"))
+    reasons = {one.path: one.detail for one in log.findings if one.kind.name == "DIVERGED"}
+    limits = dict(log.limits) or {one.path: NO_END for one in left}
+    by_path = {one.path: one for one in left}
+    ranked = []
+    for path in [*limits, *(path for path in by_path if path not in limits)]:
+        reason = reasons.get(path, "")
+        ranked.append(RankedCopy(by_path[path], limits.get(path, -1) if reason else NO_END, reason))
+    return RankedCopies(log, (*ranked, *unused))
+
+
+def _is_below(path: str | None, directory: str) -> bool:
+    return path is not None and (path == directory or path.startswith(f"{directory.rstrip('/')}/"))
+
+
+@dataclass
+class SourceFiles:
+    """Files by number, opened on demand; a few stay open.
+
+    Args:
+        places: opens them.
+    """
+
+    places: Places
+    files: list[SourceFile] = field(default_factory=list)
+    _open: dict[int, Source] = field(default_factory=dict)
+
+    def add(
+        self, copy: int, segment: StoredSegment, whole_reason: str = "", *, is_lawful: bool = False
+    ) -> SourceFile:
+        """Add a file."""
+        file = SourceFile(len(self.files), copy, segment, whole_reason, is_lawful)
+        self.files.append(file)
+        return file
+
+    def __getitem__(self, number: int) -> SourceFile:
+        return self.files[number]
+
+    def __iter__(self) -> Iterator[SourceFile]:
+        return iter(self.files)
+
+    def source(self, number: int) -> Source:
+        """Return a file, open; it stays so until some others were asked for.
+
+        Raises:
+            ReadError: it cannot be opened.
+        """
+        source = self._open.pop(number, None)
+        if source is None:
+            source = open_stored(self.places, self.files[number].segment)
+            while len(self._open) >= _MAX_OPEN:
+                self._open.pop(next(iter(self._open))).close()
+        self._open[number] = source  # the last one asked for is closed last
+        return source
+
+    def close(self) -> None:
+        """Close all files; idempotent."""
+        while self._open:
+            self._open.popitem()[1].close()
