@@ -22,10 +22,12 @@ from kafka_segments.cli import (
     plan,
     report,
     rewind,
+    salvage,
     schemas,
     sizes,
     verify,
 )
+from kafka_segments.cli import slice as slice_verb
 from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import KafkaFormatError, OutputError
 
@@ -85,8 +87,10 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_parser(subparsers)
     report.add_parser(subparsers)
     rewind.add_parser(subparsers)
+    salvage.add_parser(subparsers)
     schemas.add_parser(subparsers)
     sizes.add_parser(subparsers)
+    slice_verb.add_parser(subparsers)
     verify.add_parser(subparsers)
     return parser
 

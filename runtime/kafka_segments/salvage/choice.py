@@ -37,8 +37,8 @@ class _Cursor:
 
     Attributes:
         current: the stretch; None after the last one.
-        since: the offset from which on this copy knows the log: lower than the first one of the stretch if the
-            cleaner has removed those between.
+        since: the offset from which on this copy knows the log: lower than the first one of the stretch if
+            the cleaner has removed those between.
     """
 
     def __init__(self, stretches: Iterator[Stretch], files: SourceFiles, *, is_compacted: bool) -> None:
@@ -222,9 +222,7 @@ class Choice:
         )
         self.ledger.add_piece(piece)
         place = stretch.file, stretch.position, stretch.end_position
-        fate = Fate(
-            *place, Status.COPIED, "", stretch.first, stretch.last, self._segment, self._len_segment
-        )
+        fate = Fate(*place, Status.COPIED, "", stretch.first, stretch.last, self._segment, self._len_segment)
         self.ledger.add_fate(fate)
         self._len_segment += stretch.end_position - stretch.position
         self._file = stretch.file

@@ -1,8 +1,8 @@
 """Ledger of a partition: which bytes of its sources hold which offsets, and what became of them.
 
-Strategy: damage may leave millions of short stretches, and memory must not grow with them. So they are rows of
-a database of SQLite, in a file that is removed afterwards, and are read in the order of offsets or positions.
-Rows are never updated, and nothing is committed: the file is of no use to another process.
+Strategy: damage may leave millions of short stretches, and memory must not grow with them. So they are rows
+of a database of SQLite, in a file that is removed afterwards, and are read in the order of offsets or
+positions. Rows are never updated, and nothing is committed: the file is of no use to another process.
 """
 
 from __future__ import annotations
@@ -178,9 +178,7 @@ class Ledger:
 
     def stretches(self, copy: int) -> Iterator[Stretch]:
         """Yield a copy's stretches by first offset, of those with the same one the longest first."""
-        query = (
-            "SELECT * FROM stretch WHERE copy = ? ORDER BY first, last DESC, file, position, end_position"
-        )
+        query = "SELECT * FROM stretch WHERE copy = ? ORDER BY first, last DESC, file, position, end_position"
         return map(Stretch._make, self._rows("stretch", query, (copy,)))
 
     def pieces(self, from_offset: int | None = None) -> Iterator[Piece]:

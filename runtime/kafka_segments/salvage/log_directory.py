@@ -1,7 +1,7 @@
 """The directory that a broker starts on: what stands beside the partitions in a log directory.
 
-Strategy: `LogManager.loadLogs` skips recovery where `.kafka_cleanshutdown` is, and takes log start offsets and
-recovery points from checkpoints; `meta.properties` says whose directory it is. A node that is its own
+Strategy: `LogManager.loadLogs` skips recovery where `.kafka_cleanshutdown` is, and takes log start offsets
+and recovery points from checkpoints; `meta.properties` says whose directory it is. A node that is its own
 controller has the metadata log there, too, with the state of its quorum and snapshots.
 """
 

@@ -107,9 +107,7 @@ class LogState:
                 ]
             )
 
-    def note_control(
-        self, batch: Batch, payload: bytes | memoryview
-    ) -> AbortedTxn | None:
+    def note_control(self, batch: Batch, payload: bytes | memoryview) -> AbortedTxn | None:
         """Note a control batch; return the transaction that it aborts.
 
         One whose content cannot be read ends nothing, as one that was emptied by the cleaner.

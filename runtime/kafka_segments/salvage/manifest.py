@@ -27,14 +27,14 @@ class PartitionOutcome:
     Attributes:
         plan: its plan.
         segments: of the result.
-        state: after the last batch; None for a dry run.
+        state: after the last batch.
         retention_ms: of the topic, as far as is known.
         now_ms: the time of the run, in milliseconds since 1970.
     """
 
     plan: PartitionPlan
     segments: Sequence[WrittenSegment]
-    state: LogState | None
+    state: LogState
     retention_ms: int
     now_ms: int
 
@@ -74,10 +74,7 @@ class PartitionOutcome:
         lawful = {file.number for file in self.plan.files if file.is_lawful}
         is_lost = any(one["marker_lost"] for one in self._transactions())
         return bool(
-            self.plan.ledger.num_unused(lawful)
-            or self.plan.choice.num_gaps
-            or self.plan.notes
-            or is_lost
+            self.plan.ledger.num_unused(lawful) or self.plan.choice.num_gaps or self.plan.notes or is_lost
         )
 
     def text(self) -> Iterator[str]:
@@ -101,11 +98,8 @@ class PartitionOutcome:
 
     def _transactions(self) -> Iterator[dict[str, Any]]:
         """Yield open transactions, and those whose outcome is unknown."""
-        state = self.state
-        if state is None:
-            return
         where = f"--topic {self.plan.topic} --partition {self.plan.partition}"
-        for one, epoch in state.open_transactions():
+        for one, epoch in self.state.open_transactions():
             lost = one.damage
             yield {
                 "producer_id": one.producer_id,
@@ -118,7 +112,7 @@ class PartitionOutcome:
                 "command": f"kafka-transactions.sh --bootstrap-server HOST:PORT abort {where} "
                 f"--start-offset {one.first_offset}",
             }
-        for doubtful in state.doubtful:
+        for doubtful in self.state.doubtful:
             yield {
                 "producer_id": doubtful.producer_id,
                 "producer_epoch": None,

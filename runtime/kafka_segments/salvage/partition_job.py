@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from tempfile import SpooledTemporaryFile
-from typing import IO, Any
+from typing import Any
 
-from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import make_directories, sync_directory
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.digests import Digests
+from kafka_segments.salvage.fragments import Fragment, Fragments
 from kafka_segments.salvage.ledger import Ledger
 from kafka_segments.salvage.log_directory import METADATA_TOPIC, copy_metadata_files
 from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.manifest import PartitionOutcome
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan
-from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
+from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment, follow_only
 from kafka_segments.salvage.quarantine_files import write_quarantine
 from kafka_segments.segment.index_files import LeaderEpoch, read_producer_snapshot
 
 __all__ = ["DonePartition", "Job", "epochs_of", "salvage_partition", "seeded_state"]
-
-_LEN_SPOOLED = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,7 @@ class Job:
         retention_ms: of the topics, as far as is known.
         now_ms: the time of the run, in milliseconds since 1970.
         digests: hashes files.
+        fragments: keeps parts of the manifest.
         progress: is called with numbers of bytes that were read or written.
     """
 
@@ -50,6 +49,7 @@ class Job:
     retention_ms: int
     now_ms: int
     digests: Digests
+    fragments: Fragments
     progress: Callable[[int], None]
 
 
@@ -69,15 +69,9 @@ class DonePartition:
     topic: str
     partition: int
     summary: dict[str, Any] | None
-    text: IO[bytes]
+    text: Fragment
     has_findings: bool = False
     error: KafkaFormatError | None = None
-
-    def lines(self) -> Iterator[str]:
-        """Yield its part of the manifest."""
-        self.text.seek(0)
-        for line in self.text:
-            yield line.decode()
 
 
 def salvage_partition(job: Job, copies: Sequence[PartitionCopy]) -> DonePartition:
@@ -91,9 +85,7 @@ def salvage_partition(job: Job, copies: Sequence[PartitionCopy]) -> DonePartitio
     name = f"{copies[0].topic}-{copies[0].partition}"
     path = "" if job.directory is None else os.path.join(job.directory, f".{name}.ledger")
     with closing(Ledger(path)) as ledger:
-        plan = make_plan(
-            job.places, copies, ledger=ledger, digests=job.digests, progress=job.progress
-        )
+        plan = make_plan(job.places, copies, ledger=ledger, digests=job.digests, progress=job.progress)
         with closing(plan.files):
             done = _done(job, plan)
     if path:
@@ -102,22 +94,15 @@ def salvage_partition(job: Job, copies: Sequence[PartitionCopy]) -> DonePartitio
 
 
 def _done(job: Job, plan: PartitionPlan) -> DonePartition:
-    state: LogState | None = None
+    state = seeded_state(job.places, plan)
     if job.directory is None:
         segments = _planned_segments(plan)
+        follow_only(state, plan.files, plan.ledger.pieces(), plan.choice.gaps)
     else:
-        state = seeded_state(job.places, plan)
         segments = _write(job, plan, state)
     outcome = PartitionOutcome(plan, segments, state, job.retention_ms, job.now_ms)
-    spool: IO[bytes] = SpooledTemporaryFile(_LEN_SPOOLED, dir=job.directory)  # type: ignore[assignment]
-    try:
-        spool.writelines(text.encode() for text in outcome.text())
-    except OSError as error:
-        if isinstance(error, KafkaFormatError):
-            raise
-        detail = f"the manifest cannot be written: {error.strerror or error}"
-        raise OutputError(detail, path=job.named, errno=error.errno) from error
-    return DonePartition(plan.topic, plan.partition, outcome.summary(), spool, outcome.has_findings())
+    text = job.fragments.add(outcome.text())
+    return DonePartition(plan.topic, plan.partition, outcome.summary(), text, outcome.has_findings())
 
 
 def _planned_segments(plan: PartitionPlan) -> list[WrittenSegment]:
@@ -137,9 +122,7 @@ def _write(job: Job, plan: PartitionPlan, state: LogState) -> list[WrittenSegmen
     name = f"{plan.topic}-{plan.partition}"
     places = [os.path.join(one, "log", name) for one in (job.directory, job.named)]
     make_directories(places[0])
-    sink = PartitionSink(
-        *places, state=state, files=plan.files, digests=job.digests, progress=job.progress
-    )
+    sink = PartitionSink(*places, state=state, files=plan.files, digests=job.digests, progress=job.progress)
     try:
         segments = list(sink.write(plan.ledger.pieces(), plan.choice.gaps))
         segments += [sink.write_empty(base) for base in plan.empty_segments]
@@ -151,7 +134,7 @@ def _write(job: Job, plan: PartitionPlan, state: LogState) -> list[WrittenSegmen
         copy_metadata_files(job.places, plan.ranked.copies[0].copy, *places)
     sync_directory(places[0])
     kept = [os.path.join(one, "quarantine", name) for one in (job.directory, job.named)]
-    write_quarantine(plan, *kept, job.progress)
+    write_quarantine(plan, job.progress, *kept)
     return segments
 
 

@@ -1,4 +1,4 @@
-"""Plan of one partition: its source files surveyed, the bytes of the result chosen, everything else compared."""
+"""Plan of one partition: its files surveyed, the bytes of the result chosen, everything else compared."""
 
 from __future__ import annotations
 
@@ -142,9 +142,7 @@ def _add_files(places: Places, files: SourceFiles, number: int, ranked: RankedCo
             files.add(number, segment, left_out.detail, is_lawful=True)
 
 
-def _put_aside(
-    places: Places, copy: PartitionCopy, swaps: set[str]
-) -> Iterator[tuple[StoredSegment, str]]:
+def _put_aside(places: Places, copy: PartitionCopy, swaps: set[str]) -> Iterator[tuple[StoredSegment, str]]:
     """Yield segments with another suffix, and why they are not used; that is empty for those to swap in."""
     if copy.is_tiered:
         return

@@ -1,8 +1,8 @@
 """The directory of a partition, written from pieces of source files: segments, indexes, state.
 
-Strategy: the bytes of a piece are copied by the kernel, and its headers are read beside it for the indexes and
-the state of producers, transactions and leader epochs. Files are complete one by one; the directory has no
-name that a broker would look at before all are.
+Strategy: the bytes of a piece are copied by the kernel, and its headers are read beside it for the indexes
+and the state of producers, transactions and leader epochs. Files are complete one by one; the directory has
+no name that a broker would look at before all are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kafka_segments.segment.index_files import AbortedTxn, LeaderEpoch
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.write.plain_indexes import PlainIndexes
 
-__all__ = ["PartitionSink", "WrittenSegment"]
+__all__ = ["PartitionSink", "WrittenSegment", "follow_only"]
 
 _INTERVAL = 4096  # bytes between entries of an index, as `index.interval.bytes` has it
 _MAX_ABORTED = 1024
@@ -105,7 +105,7 @@ class PartitionSink:
     ) -> None:
         build_transaction_index(())  # raises for a missing extra before anything is written
         self._directory, self._named = directory, named
-        self._state, self._files, self._digests, self._progress = state, files, digests, progress
+        self.state, self._files, self._digests, self._progress = state, files, digests, progress
         self._segment: WrittenSegment | None = None
         self._log: OutputFile | None = None
         self._aborted: list[AbortedTxn] = []
@@ -120,15 +120,10 @@ class PartitionSink:
             OutputError: the disk is full, or fails.
             ReadError: a source cannot be read, or has changed.
         """
-        missing = iter(gaps)
-        gap = next(missing, None)
-        for piece in pieces:
+        for piece in noting_gaps(self.state, pieces, gaps):
             if self._segment is None or self._segment.base_offset != piece.segment:
                 yield from self._finish()
                 self._begin(piece.segment)
-            while gap is not None and gap.last < piece.first:
-                self._state.lose(gap)
-                gap = next(missing, None)
             self._write(piece)
         yield from self._finish()
 
@@ -138,11 +133,9 @@ class PartitionSink:
         (segment,) = self._finish()
         return segment
 
-    def write_small_files(
-        self, end_offset: int, epochs: Iterable[LeaderEpoch], topic_id: str | None
-    ) -> None:
+    def write_small_files(self, end_offset: int, epochs: Iterable[LeaderEpoch], topic_id: str | None) -> None:
         """Write the producer snapshot, `leader-epoch-checkpoint` and `partition.metadata`."""
-        entries = self._state.snapshot()
+        entries = self.state.snapshot()
         if entries is not None:
             self._write_file(f"{end_offset:020d}.snapshot", build_producer_snapshot(entries))
         pairs = [(one.epoch, one.start_offset) for one in epochs]
@@ -160,12 +153,7 @@ class PartitionSink:
         self._segment = WrittenSegment(name, base_offset)
         self._log = self._output(name)
         self._piece = None
-        try:
-            from kafka_segments.salvage.compiled_follower import CompiledFollower
-
-            self._follower: _Follower = CompiledFollower(self._state, base_offset, _INTERVAL)
-        except MissingExtraError:
-            self._follower = _PlainFollower(self._state, base_offset)
+        self._follower = new_follower(self.state, base_offset)
 
     def _write(self, piece: Piece) -> None:
         assert self._segment is not None and self._log is not None  # `write` began it
@@ -175,7 +163,7 @@ class PartitionSink:
         counting = self._segment
         for aborted in self._follower.follow(source, piece):
             self._abort(aborted)
-        self._state.note_end(piece.last)
+        self.state.note_end(piece.last)
         self._piece = piece
         counting.note(piece)
 
@@ -218,6 +206,40 @@ class PartitionSink:
     def _complete(self, file: OutputFile) -> None:
         file.finish()
         self._open.remove(file)
+
+
+def new_follower(state: LogState, base_offset: int) -> _Follower:
+    """Return what reads the headers of a segment's pieces, the fast one if it is installed."""
+    try:
+        from kafka_segments.salvage.compiled_follower import CompiledFollower
+
+        return CompiledFollower(state, base_offset, _INTERVAL)
+    except MissingExtraError:
+        return _PlainFollower(state, base_offset)
+
+
+def noting_gaps(state: LogState, pieces: Iterable[Piece], gaps: Iterable[Gap]) -> Iterator[Piece]:
+    """Yield pieces, and note in the state the gaps before each."""
+    missing = iter(gaps)
+    gap = next(missing, None)
+    for piece in pieces:
+        while gap is not None and gap.last < piece.first:
+            state.lose(gap)
+            gap = next(missing, None)
+        yield piece
+
+
+def follow_only(state: LogState, files: SourceFiles, pieces: Iterable[Piece], gaps: Iterable[Gap]) -> None:
+    """Follow the state without writing anything, for a dry run.
+
+    Raises:
+        ReadError: a source cannot be read, or has changed.
+    """
+    follower = new_follower(state, 0)
+    for piece in noting_gaps(state, pieces, gaps):
+        for _aborted in follower.follow(files.source(piece.file), piece):
+            pass
+        state.note_end(piece.last)
 
 
 class _PlainFollower:

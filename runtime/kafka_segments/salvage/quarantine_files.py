@@ -1,4 +1,4 @@
-"""The quarantine: for each source file the bytes of it that are not part of the result, one after the other."""
+"""The quarantine: of each source file the bytes that are not part of the result, one after the other."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["write_quarantine"]
 
 
 def write_quarantine(
-    plan: PartitionPlan, directory: str, named: str, progress: Callable[[int], None]
+    plan: PartitionPlan, progress: Callable[[int], None], directory: str, named: str
 ) -> None:
     """Write the quarantine of a partition; the manifest says which bytes are where.
 
     Args:
         plan: what became of its files.
+        progress: is called with the number of bytes written.
         directory: of the partition in the quarantine; it is made if it is needed.
         named: its path when it is published, for errors.
-        progress: is called with the number of bytes written.
 
     Raises:
         OutputError: the disk is full, or fails.

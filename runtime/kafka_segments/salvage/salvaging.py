@@ -6,6 +6,7 @@ into a hidden directory beside the destination, which gets its name when all of 
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -14,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from io import BytesIO
 from itertools import groupby
 from typing import Any
 
@@ -35,6 +35,7 @@ from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.salvage.digests import Digests
+from kafka_segments.salvage.fragments import Fragments
 from kafka_segments.salvage.log_directory import properties_in, write_root_files
 from kafka_segments.salvage.manifest import document
 from kafka_segments.salvage.partition_job import DonePartition, Job, salvage_partition
@@ -100,9 +101,10 @@ def salvage(
         with Digests() as digests:
             counter = _Counter(2 * num_bytes_of(copies), progress)
             now_ms = time.time_ns() // 1_000_000
-            job = Job(places, hidden, named, retention_ms, now_ms, digests, counter.add)
+            fragments = Fragments(hidden)
+            job = Job(places, hidden, named, retention_ms, now_ms, digests, fragments, counter.add)
             done = _run(job, _by_partition(copies), jobs, counter)
-        result = _result(sources, destination, copies, done, skipped, job)
+        result = _result(sources, copies, done, skipped, job)
         if hidden is not None and real is not None:
             _write_rest(hidden, named, result, places, copies)
             publish_directory(hidden, real, named)
@@ -184,14 +186,11 @@ def _one(job: Job, group: list[PartitionCopy]) -> DonePartition:
             raise
         name = group[0].topic, group[0].partition
         values = {"topic": name[0], "partition": name[1], "error": str(error), "files": []}
-        import json
-
-        return DonePartition(*name, None, BytesIO(json.dumps(values).encode()), True, error)
+        return DonePartition(*name, None, job.fragments.add([json.dumps(values)]), True, error)
 
 
 def _result(
     sources: Sequence[str],
-    destination: str | None,
     copies: Sequence[PartitionCopy],
     done: list[DonePartition],
     skipped: list[SkippedFiles],
@@ -205,12 +204,12 @@ def _result(
     head: dict[str, Any] = {
         "version": 1,
         "made": datetime.fromtimestamp(job.now_ms / 1000, UTC).isoformat(),
-        "is_dry_run": destination is None,
+        "is_dry_run": job.directory is None,
         "sources": list(sources),
         "passed_over": [{"paths": list(one.paths), "why": one.why} for one in skipped],
         "notes": notes,
     }
-    manifest = document(head, (one.lines() for one in done))
+    manifest = document(head, (job.fragments.read(one.text) for one in done))
     return Salvaged(done, manifest, skipped, notes)
 
 

@@ -88,7 +88,7 @@ class FileSurvey:
                 self._note(self._stretch(found))
                 end_of_sound = found.end_position
             elif isinstance(found, Padding):
-                self._fate(found.position, found.end_position, Status.PADDING)
+                self._fate((found.position, found.end_position), Status.PADDING)
             else:
                 end_of_sound = None
                 self._leave(found)
@@ -128,9 +128,7 @@ class FileSurvey:
 
     def _misplace(self, stretch: Stretch) -> None:
         reason = f"its offsets, {stretch.first} to {stretch.last}, do not fit between its neighbours'"
-        self._fate(
-            stretch.position, stretch.end_position, Status.QUARANTINED, reason, stretch.first, stretch.last
-        )
+        self._quarantine(stretch, reason)
 
     def _finish(self) -> None:
         held, self._held = self._held, None
@@ -150,22 +148,24 @@ class FileSurvey:
 
     def _quarantine_beyond(self, stretch: Stretch) -> None:
         """Take what is below the limit; the rest is no part of the log."""
-        place = stretch.position, stretch.end_position
         if stretch.first >= self._limit:
-            self._fate(*place, Status.QUARANTINED, self._reason, stretch.first, stretch.last)
+            self._quarantine(stretch, self._reason)
             return
         parts = parts_at(self._source, stretch, self._limit)
         if parts.below is not None:
             self._ledger.add_stretch(parts.below)
         for part in (parts.across, parts.rest):
             if part is not None:
-                place = part.position, part.end_position
-                self._fate(*place, Status.QUARANTINED, self._reason, part.first, part.last)
+                self._quarantine(part, self._reason)
+
+    def _quarantine(self, stretch: Stretch, reason: str) -> None:
+        place, offsets = (stretch.position, stretch.end_position), (stretch.first, stretch.last)
+        self._fate(place, Status.QUARANTINED, reason, offsets)
 
     def _leave(self, found: RefusedEntry | Damage) -> None:
         place = found.position, found.end_position
         if isinstance(found, RefusedEntry):
-            self._fate(*place, Status.QUARANTINED, found.reason, found.first)
+            self._fate(place, Status.QUARANTINED, found.reason, (found.first, None))
             return
         if isinstance(found.error, StoreError):
             raise found.error
@@ -173,19 +173,16 @@ class FileSurvey:
         lost = found.first_lost_offset, found.last_lost_offset
         for position, end_position, error in readable_parts(self._source, *place):
             status = Status.QUARANTINED if error is None else Status.UNREADABLE
-            self._fate(position, end_position, status, error or reason, *lost)
+            self._fate((position, end_position), status, error or reason, lost)
 
     def _fate(
         self,
-        position: int,
-        end_position: int,
+        place: tuple[int, int],
         status: str,
         reason: str = "",
-        first: int | None = None,
-        last: int | None = None,
+        offsets: tuple[int | None, int | None] = (None, None),
     ) -> None:
-        number = self._file.number
-        self._ledger.add_fate(Fate(number, position, end_position, status, reason, first, last))
+        self._ledger.add_fate(Fate(self._file.number, *place, status, reason, *offsets))
 
 
 def heads_in(source: Source, position: int, end_position: int) -> Iterator[HeaderSummary]:
@@ -235,9 +232,7 @@ def parts_at(source: Source, stretch: Stretch, offset: int) -> Parts:
     return Parts(*found)
 
 
-def readable_parts(
-    source: Source, position: int, end_position: int
-) -> Iterator[tuple[int, int, str | None]]:
+def readable_parts(source: Source, position: int, end_position: int) -> Iterator[tuple[int, int, str | None]]:
     """Divide a range of bytes into those that can be read, and blocks that cannot, with the error.
 
     Raises:

@@ -105,8 +105,9 @@ def _opened(source: Source, run: SoundRun, items: ItemBudget) -> SoundRun:
     batch = sound_entry(source, run.position)
     opened = None if batch is None else with_offsets(source, batch, items)
     first = None if opened is None else opened.base_offset
-    is_possible = first is not None and 0 <= first <= run.first
-    return replace(run, first=first if is_possible else run.first, begins_with_wrapper=False)
+    if first is None or not 0 <= first <= run.first:
+        first = run.first
+    return replace(run, first=first, begins_with_wrapper=False)
 
 
 def _found_in(source: Source) -> Iterator[Found]:

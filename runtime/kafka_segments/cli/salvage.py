@@ -1,0 +1,231 @@
+"""Subcommand `salvage`: clean partitions from damaged copies."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from kafka_segments.cli import console, jsonl
+from kafka_segments.cli.jobs import JobProgress, add_progress_option, ended_by_signals, is_drawn, size_words
+from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.text import counted
+from kafka_segments.errors import OptionError
+from kafka_segments.errors.escaping import shown
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.store_settings import store_settings
+
+if TYPE_CHECKING:
+    from kafka_segments.salvage.partition_job import DonePartition
+    from kafka_segments.salvage.salvaging import Salvaged
+
+__all__ = ["add_parser", "add_source_options", "run", "shown_progress"]
+
+_DAY_MS = 24 * 3600 * 1000
+_SECONDS_BEFORE = 2.0  # that no progress is shown
+
+_EPILOG = """\
+examples:
+  kafka-segments salvage /mnt/disk1/kafka --dry-run
+  kafka-segments salvage /mnt/disk1/kafka /mnt/disk2/kafka /srv/salvaged
+  kafka-segments salvage '/backup/*/orders-*' /srv/salvaged --retention-ms -1
+
+DEST/log is the directory to start a broker on, DEST/quarantine has the bytes that could not be used, and
+DEST/manifest.json says of every range of bytes what became of it.
+
+Exit status: 0 clean, 1 something was lost or put aside (all that is sound was salvaged), 2 wrong usage or a
+partition that cannot be salvaged (the rest was), 3 the result could not be written (nothing is left of it).
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `salvage` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "salvage",
+        help="make clean partitions of damaged ones",
+        description="Make clean partitions, with indexes, from the best of all copies: sound batches are "
+        "copied byte for byte, in the order of their offsets; what is damaged in one copy is taken from "
+        "another. Sources are only read.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="SRC",
+        help="log directories, partitions' directories, tiers, .log files, patterns of such, of this machine "
+        "or by address (s3a://BUCKET/PATH)",
+    )
+    parser.add_argument(
+        "destination",
+        nargs="?",
+        metavar="DEST",
+        help="a directory that does not exist or is empty, outside of the sources; not with --dry-run",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="write nothing; print the manifest on standard output"
+    )
+    parser.add_argument(
+        "--retention-ms",
+        type=int,
+        default=7 * _DAY_MS,
+        metavar="MS",
+        help="the topics' retention.ms, to say what a broker would delete at once; -1 is none; default: 7 "
+        "days",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="partitions to work on at a time; default: 1"
+    )
+    parser.add_argument(
+        "--format", choices=("jsonl", "text"), default="text", help="of the summary; default: text"
+    )
+    add_source_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_source_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of verbs that copy batches."""
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting for stores, such as fs.s3a.endpoint",
+    )
+    add_progress_option(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    from kafka_segments.salvage.salvaging import salvage
+
+    sources, destination = _paths(arguments)
+    if arguments.jobs < 1:
+        raise OptionError(f"--jobs {arguments.jobs}: give 1 or more")
+    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    with ended_by_signals(), ExitStack() as stack:
+        progress = shown_progress(arguments, stack, "salvage")
+        found = salvage(
+            sources,
+            destination,
+            places=places,
+            retention_ms=arguments.retention_ms,
+            jobs=arguments.jobs,
+            progress=progress,
+        )
+    for skipped in found.skipped:
+        console.say(str(skipped))
+    for note in found.notes:
+        console.say(note)
+    _print(found, arguments)
+    return _status(found)
+
+
+def _paths(arguments: argparse.Namespace) -> tuple[list[str], str | None]:
+    """Return sources and destination; of a dry run all paths are sources."""
+    given = [*arguments.sources, *([] if arguments.destination is None else [arguments.destination])]
+    if arguments.dry_run:
+        return given, None
+    if len(given) < 2:
+        raise OptionError("give DEST after the sources, or --dry-run")
+    return given[:-1], given[-1]
+
+
+def shown_progress(arguments: argparse.Namespace, stack: ExitStack, verb: str) -> Callable[[int, int], None]:
+    """Return a function that shows progress after two seconds: a bar on a terminal, else lines."""
+    is_bar, started = is_drawn(arguments), time.monotonic()
+    shown_by: list[JobProgress] = []
+
+    def show(done: int, total: int) -> None:
+        if time.monotonic() - started < _SECONDS_BEFORE:
+            return
+        if not shown_by:
+            shown_by.append(JobProgress(stack, "reading", draw=is_bar, verb=verb))
+        shown_by[0].show(done, total)
+
+    return show
+
+
+def _print(found: Salvaged, arguments: argparse.Namespace) -> None:
+    try:
+        with console.writing() as stdout:
+            for data in _output(found, arguments):
+                stdout.write(data)
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+
+
+def _output(found: Salvaged, arguments: argparse.Namespace) -> Iterator[bytes]:
+    if arguments.dry_run:
+        for text in found.manifest:
+            yield text.encode()
+        return
+    for one in found.partitions:
+        if arguments.format == "jsonl":
+            yield jsonl.encode(_values(one))
+        else:
+            for line in _lines(one):
+                yield f"{shown(line)}\n".encode()
+
+
+def _values(one: DonePartition) -> dict[str, Any]:
+    values: dict[str, Any] = {"type": "partition", "topic": one.topic, "partition": one.partition}
+    if one.summary is None:
+        return values | {"error": str(one.error)}
+    return values | one.summary | {"error": None}
+
+
+def _lines(one: DonePartition) -> Iterator[str]:
+    name = f"{one.topic}-{one.partition}"
+    summary = one.summary
+    if summary is None:
+        yield f"{name}: not salvaged: {one.error}"
+        return
+    sizes = [f"{size_words(size)} {status}" for status, size in sorted(summary["num_bytes"].items())]
+    yield (
+        f"{name}: offsets {summary['log_start_offset']} to {summary['log_end_offset'] - 1}, "
+        f"{counted(len(summary['segments']), 'segment')}; {', '.join(sizes) or 'no bytes'}"
+    )
+    for gap in summary["missing"][:10]:
+        yield f"    in no copy: offsets {gap['first_offset']} to {gap['last_offset']}"
+    if summary["num_missing"] > 10:
+        yield f"    and {summary['num_missing'] - 10} more gaps: see the manifest"
+    yield from _transaction_lines(summary["transactions"])
+    for copy in summary["copies"]:
+        if copy["reason"]:
+            yield f"    {copy['path']}: not used from offset {copy['trusted_to']} on: {copy['reason']}"
+    for note in summary["notes"]:
+        yield f"    {note}"
+    yield from _retention_lines(one.topic, summary["retention"], len(summary["segments"]))
+
+
+def _transaction_lines(transactions: list[dict[str, Any]]) -> Iterator[str]:
+    for one in transactions:
+        if not one["marker_lost"]:
+            continue
+        where = f"producer {one['producer_id']} from offset {one['first_offset']} on"
+        yield f"    the marker of a transaction may be lost: {where}"
+        if one["command"]:
+            yield f"    consumers of committed records wait there until: {one['command']}"
+
+
+def _retention_lines(topic: str, retention: dict[str, Any], num_segments: int) -> Iterator[str]:
+    deleted = retention["num_deleted_segments"]
+    if deleted:
+        days = retention["retention_ms"] / _DAY_MS
+        yield (
+            f"    WARNING: a broker would delete {deleted} of {counted(num_segments, 'segment')} at once, "
+            f"for records older than {days:g} days (cleanup.policy=delete): before it starts, set "
+            f"retention.ms=-1 for {topic}, or log.retention.ms=-1 in server.properties"
+        )
+
+
+def _status(found: Salvaged) -> int:
+    errors = [one.error for one in found.partitions if one.error is not None]
+    if errors:
+        return console.NOT_OPENED
+    return console.FINDINGS if any(one.has_findings for one in found.partitions) else console.CLEAN

@@ -1,0 +1,141 @@
+"""Subcommand `slice`: the batches of some offsets or times, in a directory of their own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from kafka_segments.cli import console, jsonl
+from kafka_segments.cli.jobs import ended_by_signals
+from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.salvage import add_source_options, shown_progress
+from kafka_segments.cli.text import counted
+from kafka_segments.errors import OptionError
+from kafka_segments.errors.escaping import shown
+from kafka_segments.formats.file_names import NO_END
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.store_settings import store_settings
+
+if TYPE_CHECKING:
+    from kafka_segments.salvage.slicing import Sliced
+
+__all__ = ["add_parser", "run"]
+
+_EPILOG = """\
+examples:
+  kafka-segments slice logs/orders-0 cut/orders-0 --offsets 1000:2000
+  kafka-segments slice logs/orders-0 cut/orders-0 --since 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z
+
+Batches are copied whole: the first and the last may have records outside of the range.
+
+Exit status: 0 clean, 1 something of the range was damaged or missing (the rest was copied), 2 wrong usage or
+a source that cannot be opened, 3 the result could not be written (nothing is left of it).
+"""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `slice` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "slice",
+        help="copy the batches of some offsets or times into a new partition's directory",
+        description="Copy the batches of a partition that hold some offsets or times, byte for byte, into a "
+        "new directory, with indexes.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "source", metavar="SRC", help="a partition's directory, a .log file, or a pattern of copies of one"
+    )
+    parser.add_argument(
+        "destination",
+        metavar="DEST",
+        help="a directory that does not exist or is empty; a broker wants it to be named TOPIC-PARTITION",
+    )
+    parser.add_argument("--offsets", metavar="A:B", help="records with A <= offset < B; A: and :B are open")
+    parser.add_argument(
+        "--since", metavar="TIME", help="records of this time or later: ISO 8601, or milliseconds"
+    )
+    parser.add_argument("--until", metavar="TIME", help="records of this time or earlier; likewise")
+    parser.add_argument(
+        "--format", choices=("jsonl", "text"), default="text", help="of the summary; default: text"
+    )
+    add_source_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    from kafka_segments.salvage.slicing import SliceRange, slice_partition
+
+    if arguments.offsets is None and arguments.since is None and arguments.until is None:
+        raise OptionError("give what to copy: --offsets A:B, --since TIME, --until TIME")
+    start, end = _offsets(arguments.offsets or ":")
+    wanted = SliceRange(start, end, _time("--since", arguments.since), _time("--until", arguments.until))
+    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    with ended_by_signals(), ExitStack() as stack:
+        progress = shown_progress(arguments, stack, "slice")
+        found = slice_partition(
+            arguments.source, arguments.destination, wanted, places=places, progress=progress
+        )
+    for fate in found.unused:
+        place = f"{found.paths[fate.file]}, position {fate.position} to {fate.end_position}"
+        console.say(f"{place}: {fate.status}: {fate.reason}")
+    try:
+        with console.writing() as stdout:
+            for line in _output(found, arguments.format == "jsonl"):
+                stdout.write(line)
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+    return console.FINDINGS if found.unused or found.gaps else console.CLEAN
+
+
+def _output(found: Sliced, is_jsonl: bool) -> Iterator[bytes]:
+    if is_jsonl:
+        values: dict[str, Any] = {"type": "slice", "first_offset": found.first, "last_offset": found.last}
+        values |= {"num_bytes": found.num_bytes, "segments": [one.name for one in found.segments]}
+        values["missing"] = [{"first_offset": one.first, "last_offset": one.last} for one in found.gaps]
+        yield jsonl.encode(values)
+        return
+    if found.first is None:
+        yield b"no batch has records of this range; the segment that was written is empty\n"
+    else:
+        segments = counted(len(found.segments), "segment")
+        words = (
+            f"offsets {found.first} to {found.last} in whole batches, {found.num_bytes} bytes in {segments}"
+        )
+        yield f"{shown(words)}\n".encode()
+    for gap in found.gaps:
+        yield f"in no copy: offsets {gap.first} to {gap.last}\n".encode()
+
+
+def _offsets(text: str) -> tuple[int, int]:
+    first, colon, end = text.partition(":")
+    try:
+        start, stop = int(first or 0), int(end) if end else NO_END
+    except ValueError:
+        colon = ""
+        start = stop = 0
+    if not colon or not 0 <= start < stop:
+        raise OptionError(f"--offsets {text!r}: give A:B, A: or :B, with A below B")
+    return start, stop
+
+
+def _time(name: str, text: str | None) -> int | None:
+    """Parse a time: milliseconds, or ISO 8601, in UTC without a zone."""
+    if text is None:
+        return None
+    if text.lstrip("+-").isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise OptionError(
+            f"{name} {text!r}: give milliseconds, or a time as in 2026-01-31T12:00:00Z"
+        ) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,230 @@
+"""Slice: the batches of a partition that hold some offsets or times, in a directory of their own.
+
+Whole batches are copied byte for byte, so the first and the last may have records outside of the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.formats.file_names import NO_END
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.outputs import discard_directory, hidden_sibling, make_directory, publish_directory
+from kafka_segments.io.storage import Source
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.model import PartitionCopy
+from kafka_segments.salvage.choice import Gap
+from kafka_segments.salvage.digests import Digests
+from kafka_segments.salvage.ledger import Fate, Ledger, Piece, Status
+from kafka_segments.salvage.log_state import LogState
+from kafka_segments.salvage.partition_job import epochs_of
+from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
+from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
+from kafka_segments.salvage.salvaging import Progress, check_destination
+from kafka_segments.salvage.survey import heads_in
+from kafka_segments.segment.header_summaries import HeaderSummary
+from kafka_segments.segment.scan.entry_scan import sound_entry
+from kafka_segments.segment.segment import open_segment
+
+__all__ = ["SliceRange", "Sliced", "slice_partition"]
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRange:
+    """The records that batches are copied for.
+
+    Attributes:
+        start: first offset.
+        end: offset after the last one.
+        since: least timestamp, in milliseconds; None for any.
+        until: greatest timestamp; likewise.
+    """
+
+    start: int = 0
+    end: int = NO_END
+    since: int | None = None
+    until: int | None = None
+
+    def holds(self, source: Source, head: HeaderSummary, first: int) -> bool:
+        """Return whether a batch has a record of the range.
+
+        Headers decide if they can; else the records are read. In magic 0 there are no times.
+
+        Raises:
+            KafkaFormatError: the records of a batch must be read for that, and cannot.
+        """
+        if head.last_offset < self.start or first >= self.end:
+            return False
+        since = -NO_END if self.since is None else self.since
+        until = NO_END if self.until is None else self.until
+        if self.since is None and self.until is None:
+            return True
+        if head.max_timestamp < since:
+            return False
+        if head.max_timestamp <= until:
+            return True
+        return not head.is_append_time and self._has_time(source, head, since, until)
+
+    def _has_time(self, source: Source, head: HeaderSummary, since: int, until: int) -> bool:
+        batch = sound_entry(source, head.position)
+        if batch is None:
+            return False
+        with open_segment(source) as segment:
+            return any(
+                since <= record.timestamp <= until and self.start <= record.offset < self.end
+                for record in segment.iter_records(batch)
+            )
+
+
+@dataclass
+class Sliced:
+    """Result of a slice.
+
+    Attributes:
+        segments: that were written.
+        first: first offset; None if nothing is in the range.
+        last: last offset.
+        num_bytes: of the segments.
+        gaps: offsets of the range that are in no copy.
+        unused: ranges of bytes that may have had offsets of the range, and could not be used.
+        paths: of the files that `unused` refers to.
+    """
+
+    segments: list[WrittenSegment]
+    first: int | None
+    last: int | None
+    num_bytes: int
+    gaps: list[Gap]
+    unused: list[Fate]
+    paths: list[str]
+
+
+def slice_partition(
+    source: str,
+    destination: str,
+    wanted: SliceRange,
+    *,
+    places: Places,
+    progress: Progress = lambda _done, _total: None,
+) -> Sliced:
+    """Copy the batches of one partition that have records of a range.
+
+    Args:
+        source: a partition's directory, a segment, or a pattern of copies of one partition.
+        destination: the new directory, which does not exist or is empty; for a broker, name it
+            TOPIC-PARTITION.
+        wanted: the range.
+        places: opens files.
+        progress: is called with bytes that were read and written, and how many there are.
+
+    Raises:
+        OptionError: the source is none, or more than one partition, or the destination is not possible.
+        KafkaFormatError: the source cannot be opened, or has changed while it was read.
+        OutputError: the disk is full, or fails; nothing is left then.
+    """
+    copies = discover(places, [source], prefer_names=True)
+    _check_one(copies, source)
+    real = check_destination(destination, copies)
+    hidden = hidden_sibling(real)
+    total, done = 2 * num_bytes_of(copies), 0
+
+    def add(num_bytes: int) -> None:
+        nonlocal done
+        done += num_bytes
+        progress(min(done, total), total)
+
+    make_directory(hidden, destination)
+    try:
+        with Digests() as digests, closing(Ledger()) as ledger:
+            plan = make_plan(places, copies, ledger=ledger, digests=None, progress=add)
+            with closing(plan.files):
+                sink = PartitionSink(
+                    hidden,
+                    destination,
+                    state=LogState(plan.start_offset),
+                    files=plan.files,
+                    digests=digests,
+                    progress=add,
+                )
+                with closing(sink):
+                    found = _write(plan, wanted, sink)
+        publish_directory(hidden, real, destination)
+    except BaseException:
+        discard_directory(hidden)
+        raise
+    return found
+
+
+def _check_one(copies: Sequence[PartitionCopy], source: str) -> None:
+    names = sorted({f"{one.topic}-{one.partition}" for one in copies})
+    if len(names) != 1:
+        raise OptionError(
+            f"{len(names)} partitions are here ({', '.join(names[:3])}...): give the directory of one",
+            path=source,
+        )
+
+
+def _write(plan: PartitionPlan, wanted: SliceRange, sink: PartitionSink) -> Sliced:
+    gaps = [one for one in plan.choice.gaps if one.last >= wanted.start and one.first < wanted.end]
+    segments = list(sink.write(_pieces_of(plan, wanted), gaps))
+    if not segments:
+        segments = [sink.write_empty(max(wanted.start, plan.start_offset))]
+    first, last = segments[0].first, segments[-1].last
+    start = segments[0].base_offset
+    end = start if last is None else last + 1
+    bounded = replace(plan, start_offset=start, end_offset=end)
+    sink.write_small_files(end, epochs_of(bounded, sink.state), plan.ranked.log.topic_id)
+    fates = (fate for file in plan.files for fate in plan.ledger.fates(file.number))
+    unused = [fate for fate in fates if _is_lost(fate, wanted)]
+    num_bytes = sum(one.size for one in segments)
+    return Sliced(segments, first, last, num_bytes, gaps, unused, [file.path for file in plan.files])
+
+
+def _is_lost(fate: Fate, wanted: SliceRange) -> bool:
+    if fate.status not in (Status.QUARANTINED, Status.UNREADABLE):
+        return False
+    is_before = fate.last is not None and fate.last < wanted.start
+    return not is_before and not (fate.first is not None and fate.first >= wanted.end)
+
+
+def _pieces_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[Piece]:
+    """Yield the parts of a plan's pieces that are wanted, adjacent batches as one."""
+    size, base, segment = 0, 0, -1  # of the segment of the slice, and which one of the plan it is of
+    for piece in plan.ledger.pieces():
+        if piece.last < wanted.start or piece.first >= wanted.end:
+            continue
+        for part in _parts_of(plan.files.source(piece.file), piece, wanted):
+            if piece.segment != segment:
+                size, base, segment = 0, part.first, piece.segment
+            yield part._replace(segment=base, to_position=size)
+            size += part.end_position - part.position
+
+
+def _parts_of(source: Source, piece: Piece, wanted: SliceRange) -> Iterator[Piece]:
+    part: Piece | None = None
+    first = piece.first
+    for head in heads_in(source, piece.position, piece.end_position):
+        begins = first if head.first_offset is None else head.first_offset
+        first = head.last_offset + 1
+        if not _holds(wanted, source, head, begins):
+            if part is not None:
+                yield part
+            part = None
+            continue
+        if part is None:
+            part = piece._replace(position=head.position, first=begins, newest=-1)
+        newest = max(part.newest, head.max_timestamp)
+        part = part._replace(end_position=head.end_position, last=head.last_offset, newest=newest)
+    if part is not None:
+        yield part
+
+
+def _holds(wanted: SliceRange, source: Source, head: HeaderSummary, first: int) -> bool:
+    """Return whether a batch is wanted, as one is whose times cannot be read."""
+    try:
+        return wanted.holds(source, head, first)
+    except KafkaFormatError:
+        return True
