@@ -53,7 +53,11 @@ class _Cursor:
         if self.current is None:
             return
         self.since = self.current.first
-        if before is not None and self._is_compacted and self._is_adjacent(before, self.current):
+        if not self._is_compacted:
+            return
+        if self.current.position == 0:  # the file is whole from its beginning
+            self.since = min(self.since, self._files[self.current.file].segment.base_offset)
+        if before is not None and self._is_adjacent(before, self.current):
             self.since = min(self.since, before.last + 1)
 
     def set(self, stretch: Stretch) -> None:
@@ -114,7 +118,7 @@ class Choice:
             if not live:
                 return
             covering = [one for one in live if self._next is not None and one.since <= self._next]
-            chosen = covering[0] if covering else min(live, key=_first_of)
+            chosen = covering[0] if covering else min(live, key=lambda one: one.since)
             better = live[: live.index(chosen)]
             limit = min((one.since for one in better), default=None)
             self._take_from(chosen, limit)
@@ -151,6 +155,9 @@ class Choice:
             self._take(stretch)
             cursor.advance()
             return
+        if stretch.first >= limit:  # the cleaner has removed all before
+            self._next = limit
+            return
         parts = parts_at(self.files.source(stretch.file), stretch, limit)
         if parts.below is not None:
             self._take(parts.below)
@@ -165,17 +172,25 @@ class Choice:
             cursor.set(parts.rest)
 
     def _take(self, stretch: Stretch) -> None:
-        self._note_gap(stretch)
+        if self._next is not None:
+            self.note_gap(self._next, stretch.first)
         for part in self._fitting(stretch):
             self._put(part)
         self._next = self.end_offset = stretch.last + 1
 
-    def _note_gap(self, stretch: Stretch) -> None:
-        if self._next is None or stretch.first <= self._next or self.is_compacted:
+    def note_gap(self, start: int, end: int) -> None:
+        """Note that offsets are missing from `start` up to `end`, if there are any in between."""
+        if start >= end or self.is_compacted:
             return
         self.num_gaps += 1
         if len(self.gaps) < self.max_gaps:
-            self.gaps.append(Gap(self._next, stretch.first - 1))
+            self.gaps.append(Gap(start, end - 1))
+
+    def keep_gaps_from(self, start_offset: int) -> None:
+        """Forget gaps below the log start offset, whose records are deleted, and order the others."""
+        kept = sorted((one for one in self.gaps if one.last >= start_offset), key=lambda one: one.first)
+        self.num_gaps -= len(self.gaps) - len(kept)
+        self.gaps = kept
 
     def _fitting(self, stretch: Stretch) -> Iterator[Stretch]:
         """Divide a stretch so that each part fits into a segment: by int32 positions and offsets."""
@@ -204,12 +219,12 @@ class Choice:
     def _put(self, stretch: Stretch) -> None:
         file = self.files[stretch.file]
         is_next = self._segment < file.segment.base_offset and stretch.file != self._file
-        begins_file = stretch.position == file.first_position and is_next
         is_full = not _fits(self._len_segment, self._segment, stretch)
-        if self.start_offset is None or begins_file or is_full:
+        if self.start_offset is None or is_next or is_full:
             self._segment, self._len_segment = self._base_of(stretch), 0
             if self.start_offset is None:
                 self.start_offset = self._segment
+                self.note_gap(self._segment, stretch.first)
         piece = Piece(
             stretch.file,
             stretch.position,
@@ -233,10 +248,6 @@ class Choice:
         lowest = 0 if self._next is None else self.end_offset
         is_named = stretch.position == 0 and lowest <= named <= stretch.first
         return named if is_named and _fits(0, named, stretch) else stretch.first
-
-
-def _first_of(cursor: _Cursor) -> int:
-    return 0 if cursor.current is None else cursor.current.first
 
 
 def _fits(len_segment: int, base_offset: int, stretch: Stretch) -> bool:

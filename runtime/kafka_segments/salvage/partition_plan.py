@@ -205,12 +205,18 @@ def _set_bounds(plan: PartitionPlan) -> None:
     else:
         plan.start_offset, plan.end_offset = choice.start_offset, choice.end_offset
         if lowest[1] and lowest[0] < plan.start_offset:
+            choice.note_gap(lowest[0], plan.start_offset)
             plan.start_offset = lowest[0]
             plan.empty_segments.append(lowest[0])
         if highest[1] and highest[0] >= plan.end_offset:
+            choice.note_gap(plan.end_offset, highest[0])
             plan.end_offset = highest[0]
             plan.empty_segments.append(highest[0])
+        high_watermark = plan.ranked.log.end.high_watermark
+        if high_watermark is not None and not plan.ranked.log.end.is_live:
+            choice.note_gap(plan.end_offset, high_watermark)
     _set_start(plan, plan.ranked.log.log_start_offset)
+    choice.keep_gaps_from(plan.start_offset)
 
 
 def _is_in_best(file: SourceFile) -> bool:

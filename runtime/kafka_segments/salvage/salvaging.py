@@ -10,7 +10,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -104,9 +104,11 @@ def salvage(
             fragments = Fragments(hidden)
             job = Job(places, hidden, named, retention_ms, now_ms, digests, fragments, counter.add)
             done = _run(job, _by_partition(copies), jobs, counter)
+        properties = properties_in(places, copies)
         result = _result(sources, copies, done, skipped, job)
+        result.notes.extend(_notes_on(properties))
         if hidden is not None and real is not None:
-            _write_rest(hidden, named, result, places, copies)
+            _write_rest(hidden, named, result, list(dict.fromkeys(properties.values())))
             publish_directory(hidden, real, named)
     except BaseException:
         if hidden is not None:
@@ -213,25 +215,25 @@ def _result(
     return Salvaged(done, manifest, skipped, notes)
 
 
-def _write_rest(
-    hidden: str, named: str, result: Salvaged, places: Places, copies: Sequence[PartitionCopy]
-) -> None:
+def _notes_on(properties: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield what to do for `meta.properties`, if the sources have none or different ones."""
+    if not properties:
+        yield "the sources have no meta.properties: copy that of the broker that starts on the result"
+    elif len(set(properties.values())) > 1:
+        names = ", ".join(properties)
+        yield f"the sources are of several brokers: copy the meta.properties of the one that starts: {names}"
+
+
+def _write_rest(hidden: str, named: str, result: Salvaged, properties: Sequence[bytes]) -> None:
     """Write the files beside the partitions, and the manifest."""
     directory, path = os.path.join(hidden, "log"), os.path.join(named, "log")
     make_directories(directory)
-    properties = properties_in(places, copies)
-    contents = list(dict.fromkeys(properties.values()))
-    if len(contents) != 1:
-        found = f"of {', '.join(properties)}" if properties else "for the sources have none"
-        result.notes.append(
-            f"no meta.properties was written: copy that of the broker that starts on the result {found}"
-        )
     offsets = {
         (one.topic, one.partition): (one.summary["log_start_offset"], one.summary["log_end_offset"])
         for one in result.partitions
         if one.summary is not None
     }
-    write_root_files(directory, path, offsets, contents)
+    write_root_files(directory, path, offsets, properties)
     output = OutputFile(os.path.join(hidden, "manifest.json"), os.path.join(named, "manifest.json"))
     with closing(output):
         for text in result.manifest:

@@ -28,7 +28,6 @@ class SourceFile:
         segment: the file.
         whole_reason: why nothing of it is used; empty if it is.
         is_lawful: whether a broker would not use it either, so that nothing is lost with it.
-        first_position: where its first stretch begins; None without one.
         end_of_sound: where its last stretch ends, if nothing but padding follows that; None otherwise.
         is_empty: whether there is nothing but padding in it.
     """
@@ -38,7 +37,6 @@ class SourceFile:
     segment: StoredSegment
     whole_reason: str = ""
     is_lawful: bool = False
-    first_position: int | None = None
     end_of_sound: int | None = None
     is_empty: bool = False
 

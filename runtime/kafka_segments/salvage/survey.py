@@ -139,8 +139,6 @@ class FileSurvey:
 
     def _take(self, stretch: Stretch) -> None:
         self._before = stretch.last if self._before is None else max(self._before, stretch.last)
-        if self._file.first_position is None:
-            self._file.first_position = stretch.position
         if stretch.last < self._limit:
             self._ledger.add_stretch(stretch)
         else:
