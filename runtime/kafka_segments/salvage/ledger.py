@@ -232,8 +232,8 @@ class Ledger:
             if table not in self._indexed:
                 self._indexed.add(table)
                 self._database.execute(_INDEXES[table])
-            for row in self._database.execute(query, values):
-                yield row
+            # Without the inner generator the rows would be closed again, perhaps after the database.
+            yield from (row for row in self._database.execute(query, values))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
