@@ -50,6 +50,10 @@ RUN_BY = {
     "docs/report.md": {
         "kafka-segments report": "tests/cli/test_report_verb.py::test_the_command_of_the_page"
     },
+    "docs/salvage.md": {
+        "kafka-segments salvage": "tests/salvage/test_salvage_page.py::test_the_lines_about_salvage_run",
+        "kafka-segments slice": "tests/salvage/test_salvage_page.py::test_the_lines_about_slices_run",
+    },
     "docs/sizes.md": {
         "kafka-segments sizes": "tests/cli/test_sizes.py::test_the_commands_of_the_page_run",
         "$ kafka-segments sizes": "tests/cli/test_sizes.py::test_the_page_shows_what_the_command_prints",

@@ -1,0 +1,75 @@
+"""`salvage` on the command line: what it prints, exit statuses, what each misuse is answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.salvage.made import copy_of, hurt
+
+from kafka_segments.cli.main import main
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log directory `source` with a sound partition."""
+    monkeypatch.chdir(tmp_path)
+    return copy_of("clean/multi-0", tmp_path / "source")
+
+
+def test_a_sound_directory_is_clean(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["salvage", "source", "made"]) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith("multi-0: offsets 0 to 205, 2 segments; 25.2 KiB copied\n")
+    assert "WARNING: a broker would delete 2 of 2 segments at once" in out
+    assert err == (
+        "kafka-segments: the sources have no meta.properties: copy that of the broker that starts on the result\n"
+    )
+
+
+def test_what_was_lost_is_said(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    batch = hurt(source, 3)
+    assert main(["salvage", "source", "made", "--retention-ms", "-1"]) == 1
+    out = capfd.readouterr().out
+    assert f"    in no copy: offsets {batch.base_offset} to {batch.last_offset}\n" in out
+    assert "quarantined" in out and "WARNING" not in out
+
+
+def test_json_lines_have_all_but_the_ranges(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["salvage", "source", "made", "--format", "jsonl"]) == 0
+    (line,) = capfd.readouterr().out.splitlines()
+    values = json.loads(line)
+    assert (values["type"], values["topic"], values["partition"]) == ("partition", "multi", 0)
+    assert (values["log_start_offset"], values["log_end_offset"], values["error"]) == (0, 206, None)
+    manifest = json.loads(Path("made/manifest.json").read_text())
+    (partition,) = manifest["partitions"]
+    assert {name: values[name] for name in partition if name != "files"} == {
+        name: value for name, value in partition.items() if name != "files"
+    }
+
+
+def test_a_dry_run_prints_the_manifest(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["salvage", "source", "--dry-run"]) == 0
+    assert json.loads(capfd.readouterr().out)["partitions"][0]["files"][0]["ranges"]
+    assert sorted(path.name for path in Path().iterdir()) == ["source"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["source"], "give DEST after the sources"),
+        (["none", "made"], "check the path"),
+        (["source", "made", "--jobs", "0"], "give 1 or more"),
+        (["source", "made", "-o", "pathGlobFilter=x"], "give NAME=VALUE"),
+        (["source", "source/inside"], "where nothing may be written"),
+        (["source/none-*", "made"], "nothing matches"),
+    ],
+)
+def test_what_each_misuse_is_answered(
+    source: Path, arguments: list[str], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (source.parent / "meta.properties").write_text("")
+    assert main(["salvage", *arguments]) == 2
+    assert message in capfd.readouterr().err
+    assert sorted(path.name for path in Path().iterdir()) == ["source"]
