@@ -23,9 +23,7 @@ def test_a_sound_directory_is_clean(source: Path, capfd: pytest.CaptureFixture[s
     out, err = capfd.readouterr()
     assert out.startswith("multi-0: offsets 0 to 205, 2 segments; 25.2 KiB copied\n")
     assert "WARNING: a broker would delete 2 of 2 segments at once" in out
-    assert err == (
-        "kafka-segments: the sources have no meta.properties: copy that of the broker that starts on the result\n"
-    )
+    assert err.endswith("no meta.properties: copy that of the broker that starts on the result\n")
 
 
 def test_what_was_lost_is_said(source: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kafka_segments.salvage.ledger import Fate, Ledger, Piece, Status, Stretch
+from kafka_segments.salvage.ledger import Fate, Ledger, ResultPiece, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in, parts_at
 
-__all__ = ["COVERED", "Choice", "Gap"]
+__all__ = ["COVERED", "Choice", "MissingOffsets"]
 
 COVERED = -1
 """Number of the copy, in the ledger, of stretches that were passed over."""
@@ -25,7 +25,7 @@ _MAX_RELATIVE = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class MissingOffsets:
     """Offsets that are in no copy, between or before batches of the result."""
 
     first: int
@@ -41,9 +41,9 @@ class _Cursor:
             the cleaner has removed those between.
     """
 
-    def __init__(self, stretches: Iterator[Stretch], files: SourceFiles, *, is_compacted: bool) -> None:
+    def __init__(self, stretches: Iterator[SoundStretch], files: SourceFiles, *, is_compacted: bool) -> None:
         self._stretches, self._files, self._is_compacted = stretches, files, is_compacted
-        self.current: Stretch | None = None
+        self.current: SoundStretch | None = None
         self.since = 0
         self.advance()
 
@@ -60,11 +60,11 @@ class _Cursor:
         if before is not None and self._is_adjacent(before, self.current):
             self.since = min(self.since, before.last + 1)
 
-    def set(self, stretch: Stretch) -> None:
+    def set(self, stretch: SoundStretch) -> None:
         """Replace the stretch by the rest of it."""
         self.current, self.since = stretch, stretch.first
 
-    def _is_adjacent(self, before: Stretch, current: Stretch) -> bool:
+    def _is_adjacent(self, before: SoundStretch, current: SoundStretch) -> bool:
         if before.file == current.file:
             return before.end_position == current.position
         is_whole = self._files[before.file].end_of_sound == before.end_position
@@ -93,7 +93,7 @@ class Choice:
     num_copies: int
     is_compacted: bool
     max_gaps: int = 10_000
-    gaps: list[Gap] = field(default_factory=list)
+    gaps: list[MissingOffsets] = field(default_factory=list)
     num_gaps: int = 0
     start_offset: int | None = None
     end_offset: int = 0
@@ -143,7 +143,7 @@ class Choice:
                     cursor.set(parts.rest)
                     break
 
-    def _cover(self, stretch: Stretch | None) -> None:
+    def _cover(self, stretch: SoundStretch | None) -> None:
         if stretch is not None:
             self.ledger.add_stretch(stretch._replace(copy=COVERED))
 
@@ -171,7 +171,7 @@ class Choice:
         else:
             cursor.set(parts.rest)
 
-    def _take(self, stretch: Stretch) -> None:
+    def _take(self, stretch: SoundStretch) -> None:
         if self._next is not None:
             self.note_gap(self._next, stretch.first)
         for part in self._fitting(stretch):
@@ -184,7 +184,7 @@ class Choice:
             return
         self.num_gaps += 1
         if len(self.gaps) < self.max_gaps:
-            self.gaps.append(Gap(start, end - 1))
+            self.gaps.append(MissingOffsets(start, end - 1))
 
     def keep_gaps_from(self, start_offset: int) -> None:
         """Forget gaps below the log start offset, whose records are deleted, and order the others."""
@@ -192,12 +192,12 @@ class Choice:
         self.num_gaps -= len(self.gaps) - len(kept)
         self.gaps = kept
 
-    def _fitting(self, stretch: Stretch) -> Iterator[Stretch]:
+    def _fitting(self, stretch: SoundStretch) -> Iterator[SoundStretch]:
         """Divide a stretch so that each part fits into a segment: by int32 positions and offsets."""
         if _fits(0, stretch.first, stretch):
             yield stretch
             return
-        part: Stretch | None = None
+        part: SoundStretch | None = None
         for head in heads_in(self.files.source(stretch.file), stretch.position, stretch.end_position):
             first = stretch.first if part is None else part.last + 1
             first = first if head.first_offset is None else head.first_offset
@@ -216,7 +216,7 @@ class Choice:
         if part is not None:
             yield part
 
-    def _put(self, stretch: Stretch) -> None:
+    def _put(self, stretch: SoundStretch) -> None:
         file = self.files[stretch.file]
         is_next = self._segment < file.segment.base_offset and stretch.file != self._file
         is_full = not _fits(self._len_segment, self._segment, stretch)
@@ -225,7 +225,7 @@ class Choice:
             if self.start_offset is None:
                 self.start_offset = self._segment
                 self.note_gap(self._segment, stretch.first)
-        piece = Piece(
+        piece = ResultPiece(
             stretch.file,
             stretch.position,
             stretch.end_position,
@@ -242,7 +242,7 @@ class Choice:
         self._len_segment += stretch.end_position - stretch.position
         self._file = stretch.file
 
-    def _base_of(self, stretch: Stretch) -> int:
+    def _base_of(self, stretch: SoundStretch) -> int:
         """Return the base offset of a new segment: that in the file's name, if nothing contradicts it."""
         named = self.files[stretch.file].segment.base_offset
         lowest = 0 if self._next is None else self.end_offset
@@ -250,7 +250,7 @@ class Choice:
         return named if is_named and _fits(0, named, stretch) else stretch.first
 
 
-def _fits(len_segment: int, base_offset: int, stretch: Stretch) -> bool:
+def _fits(len_segment: int, base_offset: int, stretch: SoundStretch) -> bool:
     """Return whether indexes can have the offsets and positions of a stretch in a segment."""
     end = len_segment + stretch.end_position - stretch.position
     return end <= _MAX_RELATIVE and stretch.last - base_offset <= _MAX_RELATIVE

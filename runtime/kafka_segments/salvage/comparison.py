@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafka_segments.io.storage import Source
 from kafka_segments.salvage.choice import COVERED
-from kafka_segments.salvage.ledger import Fate, Ledger, Piece, Status, Stretch
+from kafka_segments.salvage.ledger import Fate, Ledger, ResultPiece, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in
 
@@ -23,7 +23,7 @@ _STEP = 1 << 20
 class _Taken(NamedTuple):
     """A batch of the result, where it was copied from."""
 
-    piece: Piece
+    piece: ResultPiece
     position: int
     size: int
     last: int
@@ -47,7 +47,7 @@ def compare_covered(ledger: Ledger, files: SourceFiles) -> None:
                 ledger.add_fate(fate)
 
 
-def _is_alike(files: SourceFiles, stretch: Stretch, piece: Piece) -> bool:
+def _is_alike(files: SourceFiles, stretch: SoundStretch, piece: ResultPiece) -> bool:
     """Return whether a stretch is a piece of the result, byte for byte, as where copies have no damage."""
     size = stretch.end_position - stretch.position
     if (stretch.first, stretch.last) != (piece.first, piece.last):
@@ -66,7 +66,7 @@ def _is_equal(one: Source, position: int, other: Source, other_position: int, si
     return True
 
 
-def _fates_of(ledger: Ledger, files: SourceFiles, stretch: Stretch) -> Iterator[Fate]:
+def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch) -> Iterator[Fate]:
     """Compare batch by batch."""
     taken_batches = _taken_from(ledger, files, stretch.first)
     taken = next(taken_batches, None)

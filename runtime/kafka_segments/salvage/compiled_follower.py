@@ -12,7 +12,7 @@ import numpy as np
 
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.storage import Source
-from kafka_segments.salvage.ledger import Piece
+from kafka_segments.salvage.ledger import ResultPiece
 from kafka_segments.salvage.log_state import LogState, note_table
 from kafka_segments.salvage.survey import changed_error
 from kafka_segments.segment.columnar.entry_table import EntryTable
@@ -40,7 +40,7 @@ class CompiledFollower:
         self._state = state
         self._indexes = Indexes(base_offset, interval)
 
-    def follow(self, source: Source, piece: Piece) -> Iterator[AbortedTxn]:
+    def follow(self, source: Source, piece: ResultPiece) -> Iterator[AbortedTxn]:
         """Read a piece's headers; yield the transactions that its markers abort.
 
         Raises:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kafka_segments.errors import OutputError
 
-__all__ = ["Fate", "Ledger", "Piece", "Status", "Stretch"]
+__all__ = ["Fate", "Ledger", "ResultPiece", "SoundStretch", "Status"]
 
 _MAX_PENDING = 2048  # rows that are inserted at once
 _SCHEMA = """
@@ -51,7 +51,7 @@ class Status:
     """Zeros at the end of a preallocated file, which hold nothing."""
 
 
-class Stretch(NamedTuple):
+class SoundStretch(NamedTuple):
     """Consecutive sound batches of a file, whose offsets have no gap between them.
 
     Attributes:
@@ -75,7 +75,7 @@ class Stretch(NamedTuple):
     newest: int
 
 
-class Piece(NamedTuple):
+class ResultPiece(NamedTuple):
     """Bytes of a source file that become part of a segment of the result.
 
     Attributes:
@@ -163,11 +163,11 @@ class Ledger:
         """Close the file; idempotent."""
         self._database.close()
 
-    def add_stretch(self, stretch: Stretch) -> None:
+    def add_stretch(self, stretch: SoundStretch) -> None:
         """Add a stretch."""
         self._add("stretch", stretch)
 
-    def add_piece(self, piece: Piece) -> None:
+    def add_piece(self, piece: ResultPiece) -> None:
         """Add a piece of the result."""
         self._add("piece", piece)
 
@@ -176,17 +176,17 @@ class Ledger:
         if fate.end_position > fate.position:
             self._add("fate", astuple(fate))
 
-    def stretches(self, copy: int) -> Iterator[Stretch]:
+    def stretches(self, copy: int) -> Iterator[SoundStretch]:
         """Yield a copy's stretches by first offset, of those with the same one the longest first."""
         query = "SELECT * FROM stretch WHERE copy = ? ORDER BY first, last DESC, file, position, end_position"
-        return map(Stretch._make, self._rows("stretch", query, (copy,)))
+        return map(SoundStretch._make, self._rows("stretch", query, (copy,)))
 
-    def pieces(self, from_offset: int | None = None) -> Iterator[Piece]:
+    def pieces(self, from_offset: int | None = None) -> Iterator[ResultPiece]:
         """Yield the pieces of the result by offset, from the one on that may have `from_offset`."""
         if from_offset is None:
-            return map(Piece._make, self._rows("piece", "SELECT * FROM piece ORDER BY last", ()))
+            return map(ResultPiece._make, self._rows("piece", "SELECT * FROM piece ORDER BY last", ()))
         query = "SELECT * FROM piece WHERE last >= ? ORDER BY last"
-        return map(Piece._make, self._rows("piece", query, (from_offset,)))
+        return map(ResultPiece._make, self._rows("piece", query, (from_offset,)))
 
     def fates(self, file: int) -> Iterator[Fate]:
         """Yield what became of a file's bytes, by position; adjacent ranges with one fate as one."""

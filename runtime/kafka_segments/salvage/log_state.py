@@ -15,7 +15,7 @@ from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.storage import Source
-from kafka_segments.salvage.choice import Gap
+from kafka_segments.salvage.choice import MissingOffsets
 from kafka_segments.segment.batch_records import open_records
 from kafka_segments.segment.index_files import AbortedTxn, LeaderEpoch, ProducerEntry
 from kafka_segments.segment.scan.entry_scan import read_payload
@@ -68,7 +68,7 @@ class LogState:
                 self._transactions.begun_before(entry.producer_id, entry.current_txn_first_offset)
                 self._ids[entry.producer_id] = entry.epoch
 
-    def lose(self, gap: Gap) -> None:
+    def lose(self, gap: MissingOffsets) -> None:
         """Note that offsets are missing here, and with them perhaps a marker."""
         detail = f"offsets {gap.first} to {gap.last} are in no copy"
         neighbours = gap.first, gap.last, gap.first - 1, gap.last + 1

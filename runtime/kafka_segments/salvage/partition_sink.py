@@ -23,9 +23,9 @@ from kafka_segments.formats.building import (
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.outputs import OutputFile
 from kafka_segments.io.storage import Source
-from kafka_segments.salvage.choice import Gap
+from kafka_segments.salvage.choice import MissingOffsets
 from kafka_segments.salvage.digests import Digests
-from kafka_segments.salvage.ledger import Piece
+from kafka_segments.salvage.ledger import ResultPiece
 from kafka_segments.salvage.log_state import LogState, note_batch
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import changed_error
@@ -61,7 +61,7 @@ class WrittenSegment:
     newest: int = -1
     digest: Future[str | None] | None = None
 
-    def note(self, piece: Piece) -> None:
+    def note(self, piece: ResultPiece) -> None:
         """Add a piece."""
         self.size += piece.end_position - piece.position
         self.first = piece.first if self.first is None else self.first
@@ -72,7 +72,7 @@ class WrittenSegment:
 class _Follower(Protocol):
     """Reads the headers of pieces of one segment."""
 
-    def follow(self, source: Source, piece: Piece) -> Iterator[AbortedTxn]:
+    def follow(self, source: Source, piece: ResultPiece) -> Iterator[AbortedTxn]:
         """Read a piece's headers; yield the transactions that its markers abort."""
         ...
 
@@ -111,9 +111,11 @@ class PartitionSink:
         self._aborted: list[AbortedTxn] = []
         self._aborted_file: OutputFile | None = None
         self._open: list[OutputFile] = []
-        self._piece: Piece | None = None
+        self._piece: ResultPiece | None = None
 
-    def write(self, pieces: Iterable[Piece], gaps: Iterable[Gap]) -> Iterator[WrittenSegment]:
+    def write(
+        self, pieces: Iterable[ResultPiece], gaps: Iterable[MissingOffsets]
+    ) -> Iterator[WrittenSegment]:
         """Write pieces by offset; yield each segment when it is complete.
 
         Raises:
@@ -155,7 +157,7 @@ class PartitionSink:
         self._piece = None
         self._follower = new_follower(self.state, base_offset)
 
-    def _write(self, piece: Piece) -> None:
+    def _write(self, piece: ResultPiece) -> None:
         assert self._segment is not None and self._log is not None  # `write` began it
         source = self._files.source(piece.file)
         for done in self._log.copy_from(source, piece.position, piece.end_position - piece.position):
@@ -218,7 +220,9 @@ def new_follower(state: LogState, base_offset: int) -> _Follower:
         return _PlainFollower(state, base_offset)
 
 
-def noting_gaps(state: LogState, pieces: Iterable[Piece], gaps: Iterable[Gap]) -> Iterator[Piece]:
+def noting_gaps(
+    state: LogState, pieces: Iterable[ResultPiece], gaps: Iterable[MissingOffsets]
+) -> Iterator[ResultPiece]:
     """Yield pieces, and note in the state the gaps before each."""
     missing = iter(gaps)
     gap = next(missing, None)
@@ -229,7 +233,9 @@ def noting_gaps(state: LogState, pieces: Iterable[Piece], gaps: Iterable[Gap]) -
         yield piece
 
 
-def follow_only(state: LogState, files: SourceFiles, pieces: Iterable[Piece], gaps: Iterable[Gap]) -> None:
+def follow_only(
+    state: LogState, files: SourceFiles, pieces: Iterable[ResultPiece], gaps: Iterable[MissingOffsets]
+) -> None:
     """Follow the state without writing anything, for a dry run.
 
     Raises:
@@ -249,7 +255,7 @@ class _PlainFollower:
         self._state = state
         self._indexes = PlainIndexes(base_offset, _INTERVAL)
 
-    def follow(self, source: Source, piece: Piece) -> Iterator[AbortedTxn]:
+    def follow(self, source: Source, piece: ResultPiece) -> Iterator[AbortedTxn]:
         shift = piece.to_position - piece.position
         for entry in Scan(source, headers_only=True).entries(piece.position):
             if not isinstance(entry, Batch):

@@ -16,9 +16,9 @@ from kafka_segments.io.outputs import discard_directory, hidden_sibling, make_di
 from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
-from kafka_segments.salvage.choice import Gap
+from kafka_segments.salvage.choice import MissingOffsets
 from kafka_segments.salvage.digests import Digests
-from kafka_segments.salvage.ledger import Fate, Ledger, Piece, Status
+from kafka_segments.salvage.ledger import Fate, Ledger, ResultPiece, Status
 from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.partition_job import epochs_of
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
@@ -97,7 +97,7 @@ class Sliced:
     first: int | None
     last: int | None
     num_bytes: int
-    gaps: list[Gap]
+    gaps: list[MissingOffsets]
     unused: list[Fate]
     paths: list[str]
 
@@ -190,7 +190,7 @@ def _is_lost(fate: Fate, wanted: SliceRange) -> bool:
     return not is_before and not (fate.first is not None and fate.first >= wanted.end)
 
 
-def _pieces_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[Piece]:
+def _pieces_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[ResultPiece]:
     """Yield the parts of a plan's pieces that are wanted, adjacent batches as one."""
     size, base, segment = 0, 0, -1  # of the segment of the slice, and which one of the plan it is of
     for piece in plan.ledger.pieces():
@@ -203,8 +203,8 @@ def _pieces_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[Piece]:
             size += part.end_position - part.position
 
 
-def _parts_of(source: Source, piece: Piece, wanted: SliceRange) -> Iterator[Piece]:
-    part: Piece | None = None
+def _parts_of(source: Source, piece: ResultPiece, wanted: SliceRange) -> Iterator[ResultPiece]:
+    part: ResultPiece | None = None
     first = piece.first
     for head in heads_in(source, piece.position, piece.end_position):
         begins = first if head.first_offset is None else head.first_offset

@@ -14,7 +14,7 @@ from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.formats.entries import Damage, Padding
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import BLOCK_SIZE, Source
-from kafka_segments.salvage.ledger import Fate, Ledger, Status, Stretch
+from kafka_segments.salvage.ledger import Fate, Ledger, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFile
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.sound_runs import RefusedEntry, SoundRun, iter_sound_runs
@@ -28,9 +28,9 @@ _STEP = 1 << 20
 class Parts:
     """A stretch divided at an offset: below it, the batch that has offsets on both sides, and the rest."""
 
-    below: Stretch | None
-    across: Stretch | None
-    rest: Stretch | None
+    below: SoundStretch | None
+    across: SoundStretch | None
+    rest: SoundStretch | None
 
 
 class FileSurvey:
@@ -69,7 +69,7 @@ class FileSurvey:
         self._progress = progress
         self._first: int | None = None  # offset of the first stretch
         self._before: int | None = None  # last offset of the last stretch that was taken
-        self._held: Stretch | None = None  # not taken before the next one is known
+        self._held: SoundStretch | None = None  # not taken before the next one is known
         self._done = 0
 
     def run(self) -> None:
@@ -100,12 +100,12 @@ class FileSurvey:
         self._progress(position - self._done)
         self._done = position
 
-    def _stretch(self, run: SoundRun) -> Stretch:
+    def _stretch(self, run: SoundRun) -> SoundStretch:
         file = self._file
         place = file.number, run.position, run.end_position
-        return Stretch(file.copy, run.first, run.last, *place, run.num_batches, run.newest)
+        return SoundStretch(file.copy, run.first, run.last, *place, run.num_batches, run.newest)
 
-    def _note(self, stretch: Stretch) -> None:
+    def _note(self, stretch: SoundStretch) -> None:
         """Take the stretch before this one, unless its offsets lie outside of those around it."""
         held = self._held
         if held is None:
@@ -116,7 +116,7 @@ class FileSurvey:
             self._take(held)
         self._held = stretch
 
-    def _is_misplaced(self, held: Stretch, following: Stretch) -> bool:
+    def _is_misplaced(self, held: SoundStretch, following: SoundStretch) -> bool:
         if held.num_batches > 1:
             return False
         before = self._before
@@ -126,7 +126,7 @@ class FileSurvey:
             return False  # which of the two is wrong is unknown
         return is_above or (is_below and held.first < (self._first or 0))
 
-    def _misplace(self, stretch: Stretch) -> None:
+    def _misplace(self, stretch: SoundStretch) -> None:
         reason = f"its offsets, {stretch.first} to {stretch.last}, do not fit between its neighbours'"
         self._quarantine(stretch, reason)
 
@@ -137,14 +137,14 @@ class FileSurvey:
         is_beyond = held.num_batches == 1 and held.first >= self._following and self._before is not None
         self._take(held._replace(copy=self._doubtful) if is_beyond else held)
 
-    def _take(self, stretch: Stretch) -> None:
+    def _take(self, stretch: SoundStretch) -> None:
         self._before = stretch.last if self._before is None else max(self._before, stretch.last)
         if stretch.last < self._limit:
             self._ledger.add_stretch(stretch)
         else:
             self._quarantine_beyond(stretch)
 
-    def _quarantine_beyond(self, stretch: Stretch) -> None:
+    def _quarantine_beyond(self, stretch: SoundStretch) -> None:
         """Take what is below the limit; the rest is no part of the log."""
         if stretch.first >= self._limit:
             self._quarantine(stretch, self._reason)
@@ -156,7 +156,7 @@ class FileSurvey:
             if part is not None:
                 self._quarantine(part, self._reason)
 
-    def _quarantine(self, stretch: Stretch, reason: str) -> None:
+    def _quarantine(self, stretch: SoundStretch, reason: str) -> None:
         place, offsets = (stretch.position, stretch.end_position), (stretch.first, stretch.last)
         self._fate(place, Status.QUARANTINED, reason, offsets)
 
@@ -203,13 +203,13 @@ def changed_error(source: Source, position: int) -> ReadError:
     return ReadError(detail, position=position, path=source.name)
 
 
-def parts_at(source: Source, stretch: Stretch, offset: int) -> Parts:
+def parts_at(source: Source, stretch: SoundStretch, offset: int) -> Parts:
     """Divide a stretch at an offset; the rest keeps the number and greatest timestamp of the whole.
 
     Raises:
         ReadError: see `heads_in`.
     """
-    found: list[Stretch | None] = [None, None, None]
+    found: list[SoundStretch | None] = [None, None, None]
     first = stretch.first
     for head in heads_in(source, stretch.position, stretch.end_position):
         begins = first if head.first_offset is None else head.first_offset
