@@ -86,7 +86,6 @@ def _write(directory: str, named: str, name: str, content: bytes) -> None:
     file = OutputFile(os.path.join(directory, name), os.path.join(named, name))
     try:
         file.write(content)
-        file.finish()
     finally:
         file.close()
 

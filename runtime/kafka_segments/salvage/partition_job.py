@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import make_directories, sync_directory
+from kafka_segments.io.outputs import make_directories
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_file
@@ -122,7 +122,14 @@ def _write(job: Job, plan: PartitionPlan, state: LogState) -> list[WrittenSegmen
     name = f"{plan.topic}-{plan.partition}"
     places = [os.path.join(one, "log", name) for one in (job.directory, job.named)]
     make_directories(places[0])
-    sink = PartitionSink(*places, state=state, files=plan.files, digests=job.digests, progress=job.progress)
+    sink = PartitionSink(
+        *places,
+        state=state,
+        files=plan.files,
+        digests=job.digests,
+        known=plan.digests,
+        progress=job.progress,
+    )
     try:
         segments = list(sink.write(plan.ledger.pieces(), plan.choice.gaps))
         segments += [sink.write_empty(base) for base in plan.empty_segments]
@@ -132,7 +139,6 @@ def _write(job: Job, plan: PartitionPlan, state: LogState) -> list[WrittenSegmen
         sink.close()
     if plan.topic == METADATA_TOPIC:
         copy_metadata_files(job.places, plan.ranked.copies[0].copy, *places)
-    sync_directory(places[0])
     kept = [os.path.join(one, "quarantine", name) for one in (job.directory, job.named)]
     write_quarantine(plan, job.progress, *kept)
     return segments

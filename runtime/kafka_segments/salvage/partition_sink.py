@@ -8,7 +8,7 @@ no name that a broker would look at before all are.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Protocol
@@ -90,6 +90,7 @@ class PartitionSink:
         state: follows the batches.
         files: the source files.
         digests: hashes the segments.
+        known: SHA-256 of source files, by their numbers; a segment that is one of them is not hashed again.
         progress: is called with the number of bytes written.
     """
 
@@ -101,17 +102,19 @@ class PartitionSink:
         state: LogState,
         files: SourceFiles,
         digests: Digests,
+        known: Mapping[int, Future[str | None]],
         progress: Callable[[int], None],
     ) -> None:
         build_transaction_index(())  # raises for a missing extra before anything is written
         self._directory, self._named = directory, named
         self.state, self._files, self._digests, self._progress = state, files, digests, progress
+        self._known = known
         self._segment: WrittenSegment | None = None
         self._log: OutputFile | None = None
         self._aborted: list[AbortedTxn] = []
         self._aborted_file: OutputFile | None = None
         self._open: list[OutputFile] = []
-        self._piece: ResultPiece | None = None
+        self._pieces: list[ResultPiece] = []  # of the segment, at most two
 
     def write(
         self, pieces: Iterable[ResultPiece], gaps: Iterable[MissingOffsets]
@@ -154,7 +157,7 @@ class PartitionSink:
         name = f"{base_offset:020d}.log"
         self._segment = WrittenSegment(name, base_offset)
         self._log = self._output(name)
-        self._piece = None
+        self._pieces = []
         self._follower = new_follower(self.state, base_offset)
 
     def _write(self, piece: ResultPiece) -> None:
@@ -166,7 +169,8 @@ class PartitionSink:
         for aborted in self._follower.follow(source, piece):
             self._abort(aborted)
         self.state.note_end(piece.last)
-        self._piece = piece
+        if len(self._pieces) < 2:
+            self._pieces.append(piece)
         counting.note(piece)
 
     def _abort(self, aborted: AbortedTxn) -> None:
@@ -191,9 +195,17 @@ class PartitionSink:
         if self._aborted_file is not None:
             self._complete(self._aborted_file)
         self._complete(log)
-        segment.digest = self._digests.of_path(log.path)
+        segment.digest = self._known_digest() or self._digests.of_path(log.path)
         self._segment = self._log = self._aborted_file = None
         yield segment
+
+    def _known_digest(self) -> Future[str | None] | None:
+        """Return the digest of the source file that the segment is, byte for byte."""
+        if len(self._pieces) != 1:
+            return None
+        (piece,) = self._pieces
+        is_whole = (piece.position, piece.end_position) == (0, self._files[piece.file].segment.size)
+        return self._known.get(piece.file) if is_whole else None
 
     def _write_file(self, name: str, content: bytes) -> None:
         file = self._output(name)
@@ -206,7 +218,7 @@ class PartitionSink:
         return file
 
     def _complete(self, file: OutputFile) -> None:
-        file.finish()
+        file.close()  # the whole directory is synced at the end
         self._open.remove(file)
 
 

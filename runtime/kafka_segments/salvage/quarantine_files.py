@@ -41,8 +41,6 @@ def write_quarantine(
                 source = plan.files.source(file.number)
                 for done in output.copy_from(source, fate.position, fate.end_position - fate.position):
                     progress(done)
-            if output is not None:
-                output.finish()
         finally:
             if output is not None:
                 output.close()

@@ -29,6 +29,7 @@ from kafka_segments.io.outputs import (
     make_directories,
     make_directory,
     publish_directory,
+    sync_tree,
 )
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_dir import log_dir_root
@@ -109,6 +110,7 @@ def salvage(
         result.notes.extend(_notes_on(properties))
         if hidden is not None and real is not None:
             _write_rest(hidden, named, result, list(dict.fromkeys(properties.values())))
+            sync_tree(hidden, named)
             publish_directory(hidden, real, named)
     except BaseException:
         if hidden is not None:
@@ -238,4 +240,3 @@ def _write_rest(hidden: str, named: str, result: Salvaged, properties: Sequence[
     with closing(output):
         for text in result.manifest:
             output.write(text.encode())
-        output.finish()

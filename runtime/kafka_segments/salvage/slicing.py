@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import discard_directory, hidden_sibling, make_directory, publish_directory
+from kafka_segments.io.outputs import (
+    discard_directory,
+    hidden_sibling,
+    make_directory,
+    publish_directory,
+    sync_tree,
+)
 from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
@@ -147,10 +153,12 @@ def slice_partition(
                     state=LogState(plan.start_offset),
                     files=plan.files,
                     digests=digests,
+                    known={},
                     progress=add,
                 )
                 with closing(sink):
                     found = _write(plan, wanted, sink)
+        sync_tree(hidden, destination)
         publish_directory(hidden, real, destination)
     except BaseException:
         discard_directory(hidden)
