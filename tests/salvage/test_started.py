@@ -30,7 +30,8 @@ pytestmark = pytest.mark.broker
 
 RETENTION = {"log.retention.ms": str(7 * 86_400_000), "log.retention.check.interval.ms": "500"}
 TOPICS = ("salvaged-plain", "salvaged-zstd", "salvaged-transactions", "salvaged-torn", "salvaged-cut")
-UNWANTED = re.compile(r"truncat|recover|corrupt|stray|deleting", re.IGNORECASE)
+UNWANTED = re.compile(r"Truncat|Recovering|Corruption|stray|Deleting|Incremented log start offset")
+SLOW = re.compile(r"Exceptionally slow|queue overloaded")  # on a busy machine
 
 
 @dataclass
@@ -155,7 +156,7 @@ def test_consumers_read_what_is_in_the_result(started: Started, promised: dict[s
 
 
 def test_the_broker_warns_of_nothing(started: Started) -> None:
-    assert warnings(started.log) == []
+    assert [line for line in warnings(started.log) if not SLOW.search(line)] == []
     assert "Skipping recovery of" in started.log
 
 
