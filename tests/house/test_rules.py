@@ -23,6 +23,7 @@ OPENERS = {
     "ingest/files/local_table_files.py",
     "io/page_cache.py",
     "io/local_files.py",
+    "salvage/fragments.py",
     "spark/settings.py",
     "io/storage.py",
 }

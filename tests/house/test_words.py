@@ -43,6 +43,7 @@ CEILINGS = {
     "query": (0, 0),
     "query/read": (0, 0),
     "report": (0, 0),
+    "salvage": (0, 0),
     "search": (0, 0),
     "segment": (0, 0),
     "segment/codec_loops": (0, 0),

@@ -36,7 +36,6 @@ __all__ = [
     "replace_directory",
     "replace_file",
     "sync_directory",
-    "sync_tree",
 ]
 
 _LEN_COPIED = 8 << 20  # at once
@@ -388,23 +387,3 @@ def sync_directory(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def sync_tree(path: str, named: str) -> None:
-    """Fsync all files below a directory, and the directories.
-
-    At the end of a run this takes a fraction of the time that an fsync after each file takes: the first ones
-    put the journal of the file system on the disk for all.
-
-    Args:
-        path: of the directory.
-        named: its path when it is published, for errors.
-
-    Raises:
-        OutputError: the disk is full, or fails.
-    """
-    for folder, _folders, names in os.walk(path, topdown=False):
-        for name in [*names, ""]:
-            one = os.path.join(folder, name)
-            with _errors(os.path.join(named, os.path.relpath(one, path))):
-                sync_directory(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -45,7 +46,7 @@ class Fragments:
         """
         with self._lock:
             try:
-                start = self._file.seek(0, 2)
+                start = self._file.seek(0, os.SEEK_END)
                 for piece in text:
                     self._file.write(piece.encode())
                 self._file.flush()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import CorruptBatchError, KafkaFormatError
+from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.storage import Source
 from kafka_segments.salvage.choice import MissingOffsets
@@ -116,7 +116,8 @@ class LogState:
             return None
         try:
             marker = self._marker(batch, payload)
-        except KafkaFormatError:
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
             marker = None
         if marker is None:
             return None

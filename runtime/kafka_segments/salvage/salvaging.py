@@ -29,7 +29,6 @@ from kafka_segments.io.outputs import (
     make_directories,
     make_directory,
     publish_directory,
-    sync_tree,
 )
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_dir import log_dir_root
@@ -37,7 +36,7 @@ from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.fragments import Fragments
-from kafka_segments.salvage.log_directory import properties_in, write_root_files
+from kafka_segments.salvage.log_directory import properties_in, sync_tree, write_root_files
 from kafka_segments.salvage.manifest import document
 from kafka_segments.salvage.partition_job import DonePartition, Job, salvage_partition
 from kafka_segments.salvage.partition_plan import num_bytes_of
@@ -155,9 +154,9 @@ class _Counter:
         self.is_stopped = False
 
     def add(self, num_bytes: int) -> None:
-        """Add some; raises `KeyboardInterrupt` in a thread that is to end."""
+        """Add some; raises `OutputError` in a thread that is to end."""
         if self.is_stopped:
-            raise KeyboardInterrupt
+            raise OutputError("the run has ended before this partition was done")
         with self._lock:
             self._done += num_bytes
             self._progress(min(self._done, self._total), self._total)

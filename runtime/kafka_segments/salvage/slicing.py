@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import (
@@ -17,7 +17,6 @@ from kafka_segments.io.outputs import (
     hidden_sibling,
     make_directory,
     publish_directory,
-    sync_tree,
 )
 from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import discover
@@ -25,6 +24,7 @@ from kafka_segments.log.model import PartitionCopy
 from kafka_segments.salvage.choice import MissingOffsets
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, ResultPiece, Status
+from kafka_segments.salvage.log_directory import sync_tree
 from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.partition_job import epochs_of
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
@@ -234,5 +234,6 @@ def _holds(wanted: SliceRange, source: Source, head: HeaderSummary, first: int) 
     """Return whether a batch is wanted, as one is whose times cannot be read."""
     try:
         return wanted.holds(source, head, first)
-    except KafkaFormatError:
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
         return True
