@@ -18,10 +18,9 @@ from kafka_segments.cli.opened_files import (
     fast_rows_if_there,
     open_given,
 )
-from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.parsing import add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
-from kafka_segments.cli.table_argument import add_store_option
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.errors import (
     KafkaFormatError,
@@ -103,7 +102,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
     )
-    add_store_option(parser)
+    add_named_options(parser)
     parser.set_defaults(run=run)
 
 

@@ -14,10 +14,9 @@ from kafka_segments.cli import console
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
-from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.parsing import add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
-from kafka_segments.cli.table_argument import add_store_option
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.errors import (
     KafkaFormatError,
@@ -91,7 +90,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=1,
         help="processes that search; default: 1. The order of the output is that of the files",
     )
-    add_store_option(parser)
+    add_named_options(parser)
     add_progress_option(parser)
     parser.set_defaults(run=run)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, ended_by_signals, is_drawn, size_words
-from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.parsing import add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -87,14 +87,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of verbs that copy batches."""
-    parser.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting for stores, such as fs.s3a.endpoint",
-    )
+    add_named_options(parser)
     add_progress_option(parser)
 
 

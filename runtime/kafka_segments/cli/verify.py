@@ -13,7 +13,7 @@ from typing import Any
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn, size_words
-from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.parsing import add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
 from kafka_segments.errors.escaping import shown
@@ -71,14 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_choice(parser)
     _add_circumstances(parser)
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default: 1")
-    parser.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting for stores, such as fs.s3a.endpoint",
-    )
+    add_named_options(parser)
     parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
     )
