@@ -32,6 +32,7 @@ from kafka_segments.write.producer_state import Appended, Producers
 __all__ = ["LogState"]
 
 _MAX_PRODUCERS = 100_000
+_MAX_OPEN = 10_000  # producers with an open transaction, which take a KiB each
 _MAX_EPOCHS = 50_000
 _MAX_KEPT = 1024
 
@@ -84,8 +85,14 @@ class LogState:
         """Note the last offset so far."""
         self._transactions.note_sound(last_offset)
         self.num_forgotten += self._producers.forget_oldest(_MAX_PRODUCERS)
-        if len(self._ids) > _MAX_PRODUCERS:
-            self.has_all_producers = False
+        if len(self._ids) > _MAX_OPEN:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Forget all producers: a broker then begins without knowing any."""
+        self.has_all_producers = False
+        self._producers, self._transactions = Producers(), Transactions(self.start_offset)
+        self._ids.clear()
 
     def note_data(self, batch: Appended) -> None:
         """Note a data batch of a producer."""
@@ -94,6 +101,9 @@ class LogState:
         self._producers.append(batch, is_checked=False)
         if batch.is_transactional:
             self._ids[batch.producer_id] = batch.producer_epoch
+            if len(self._ids) > 2 * _MAX_OPEN:  # of one piece
+                self._give_up()
+                return
             self._transactions.follow(
                 [
                     DataBatch(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from kafka_segments.formats.file_names import NO_END
@@ -18,6 +19,9 @@ from kafka_segments.salvage.partition_sink import WrittenSegment
 from kafka_segments.salvage.source_files import SourceFile
 
 __all__ = ["PartitionOutcome", "document", "quarantine_name"]
+
+
+_MAX_TRANSACTIONS = 1_000  # that are listed
 
 
 @dataclass
@@ -64,10 +68,16 @@ class PartitionOutcome:
             "segments": [self._segment(one) for one in self.segments],
             "num_missing": plan.choice.num_gaps,
             "missing": [{"first_offset": one.first, "last_offset": one.last} for one in plan.choice.gaps],
-            "transactions": list(self._transactions()),
+            "transactions": list(islice(self._transactions(), _MAX_TRANSACTIONS)),
             "retention": self._retention(),
-            "notes": plan.notes,
+            "notes": [*plan.notes, *self._notes()],
         }
+
+    def _notes(self) -> Iterator[str]:
+        if not self.state.has_all_producers:
+            yield "too many producers have open transactions: no snapshot of producers was written"
+        if self.state.num_forgotten:
+            yield f"of {self.state.num_forgotten} producers, the oldest, the state was not kept"
 
     def has_findings(self) -> bool:
         """Return whether anything was lost or put aside."""
