@@ -18,7 +18,7 @@ from kafka_segments.cli.opened_files import (
     fast_rows_if_there,
     open_given,
 )
-from kafka_segments.cli.parsing import add_named_options, named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.cli.text import lost_offsets
@@ -103,6 +103,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
     )
     add_named_options(parser)
+    add_examples(
+        parser,
+        ("cat --print key logs/orders-0", "the keys, one a line"),
+        ("cat --template '{offset}\\t{key}\\t{value}' logs/orders-0", "a table"),
+    )
     parser.set_defaults(run=run)
 
 

@@ -14,7 +14,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
-from kafka_segments.cli.parsing import add_named_options, named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.cli.text import lost_offsets
@@ -92,6 +92,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_named_options(parser)
     add_progress_option(parser)
+    add_examples(
+        parser,
+        ("find --key user-42 logs", "the records with a key"),
+        ("find --text 'card declined' --since 2026-01-31 logs", "text anywhere in a record, from a day on"),
+        ("find --bytes 'cafe 00ff' --count logs", "how many there are"),
+    )
     parser.set_defaults(run=run)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, ended_by_signals, is_drawn, size_words
-from kafka_segments.cli.parsing import add_named_options, named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -82,6 +82,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--format", choices=("jsonl", "text"), default="text", help="of the summary; default: text"
     )
     add_source_options(parser)
+    add_examples(
+        parser,
+        ("salvage /mnt/disk1/kafka --dry-run", "what would become of each byte"),
+        (
+            "salvage /mnt/disk1/kafka /mnt/disk2/kafka /srv/salvaged",
+            "one log directory from two damaged ones",
+        ),
+    )
     parser.set_defaults(run=run)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.jobs import ended_by_signals
-from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.parsing import add_examples, named_options
 from kafka_segments.cli.salvage import add_source_options, shown_progress
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
@@ -64,6 +64,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--format", choices=("jsonl", "text"), default="text", help="of the summary; default: text"
     )
     add_source_options(parser)
+    add_examples(
+        parser,
+        ("slice logs/orders-0 cut/orders-0 --offsets 1000:2000", "the batches with these offsets"),
+    )
     parser.set_defaults(run=run)
 
 

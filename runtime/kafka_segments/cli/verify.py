@@ -13,7 +13,7 @@ from typing import Any
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn, size_words
-from kafka_segments.cli.parsing import add_named_options, named_options
+from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
 from kafka_segments.errors.escaping import shown
@@ -76,6 +76,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
     )
     add_progress_option(parser)
+    add_examples(
+        parser,
+        ("verify /var/lib/kafka/data", "all that can be checked"),
+        ("verify --checks bytes,indexes --format jsonl logs", "two groups of checks, for programs"),
+    )
     parser.set_defaults(run=run)
 
 
