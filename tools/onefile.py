@@ -106,7 +106,7 @@ def contents(wheel: Path, packages: dict[tuple[str, tuple[int, int]], Path]) -> 
     """All files of the archive, by name.
 
     Raises:
-        BuildError: a file of Python code is not the same for all Pythons and machines.
+        BuildError: a file of Python code differs between Pythons or machines.
     """
     found: dict[str, bytes] = {}
     with zipfile.ZipFile(wheel) as archive:

@@ -11,6 +11,8 @@ from tests.packaging import readme
 
 from kafka_segments.cli.main import main
 
+# What these write, at DEST, is no table.
+NO_TABLE = {"convert": "converted.log", "salvage": "salvaged", "slice": "orders-3"}
 WITH_ENGINE = ("ingest", "compact", "rewind")
 
 
@@ -35,25 +37,26 @@ def lines(page: str, start: str) -> list[list[str]]:
 
 
 def test_the_lines_of_readme_run(here: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    found = [
-        words for words in lines("README.md", "kafka-segments dump FILE...") if "--language" not in words
-    ]
+    found = [words for words in lines("README.md", "kafka-segments ls PATH...") if "--language" not in words]
     assert len(found) >= 10
     for number, words in enumerate(found):
         # What is not a table is written to a file or directory of its own; offset 512 is beyond this log.
-        own = {"directory": f"directory-{number}"} | (
-            {"table": "converted.log"} if words[0] == "convert" else {}
-        )
+        own = {"directory": f"directory-{number}"}
+        if words[0] in NO_TABLE:
+            own["table"] = NO_TABLE[words[0]]
         run([own.get(word, word) for word in words])
     said = capsysbinary.readouterr()
     assert said.out.count(b'"type":"record"') == 9 and b'value="v8"' in said.out
     assert (here / "converted.log").stat().st_size > 0
     assert list((here / "table").rglob("*.parquet"))
+    kept = (here / "logs" / "orders-3" / f"{0:020}.log").read_bytes()
+    assert (here / "salvaged" / "log" / "orders-3" / f"{0:020}.log").read_bytes() == kept
+    assert (here / "orders-3" / f"{3:020}.log").read_bytes() == kept[91:]
 
 
 @pytest.mark.node
 def test_the_line_of_readme_on_other_languages_runs(here: Path) -> None:
-    (words,) = [words for words in lines("README.md", "kafka-segments dump FILE...") if "--language" in words]
+    (words,) = [words for words in lines("README.md", "kafka-segments ls PATH...") if "--language" in words]
     run(words)
     assert list((here / "directory").rglob("*.go"))
 

@@ -145,6 +145,8 @@ CALLS = {
     "ls --level": ["ls", "--format", "jsonl", "--level", "topics", "--headers", "shapes-0"],
     "ls --level partitions": ["ls", "--format", "jsonl", "--level", "partitions", "shapes-0"],
     "verify": ["verify", "--format", "jsonl", "transactions-0"],
+    "salvage": ["salvage", "--format", "jsonl", "transactions-0", "DEST"],
+    "slice": ["slice", "--format", "jsonl", "--offsets", "3:9", "transactions-0", "DEST"],
 }
 # Objects that these calls print; others need damage, snapshots, or a directory that misses something.
 PRINTED = {
@@ -161,6 +163,8 @@ PRINTED = {
     "ls --level": {"topic", "total"},
     "ls --level partitions": {"partition", "total"},
     "verify": {"summary"},
+    "salvage": {"partition"},
+    "slice": {"slice"},
 }
 
 
@@ -170,7 +174,11 @@ def test_objects_of_other_verbs_have_the_keys_of_the_page(
 ) -> None:
     monkeypatch.chdir(RECORDED / "kafka-4.3" / "clean")
     late = 'startingOffsets={"transactions":{"0":50},"deleted-head":{"0":-2}}'
-    words = {"OUT": str(tmp_path / "out.log"), "startingOffsets=LATE": late}
+    words = {
+        "OUT": str(tmp_path / "out.log"),
+        "DEST": str(tmp_path / "transactions-0"),
+        "startingOffsets=LATE": late,
+    }
     assert main([words.get(word, word) for word in CALLS[verb]]) == 0
     printed = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
     section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
@@ -186,7 +194,7 @@ def test_the_page_lists_every_object_of_other_verbs() -> None:
     section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
     documented = set(re.findall(r"^\| `.+? \| `(\w+)` \|", section, re.MULTILINE))
     cli = ROOT / "runtime" / "kafka_segments" / "cli"
-    modules = ("plan.py", "aborted.py", "find_output.py", "size_lines.py")
+    modules = ("plan.py", "aborted.py", "find_output.py", "size_lines.py", "salvage.py", "slice.py")
     text = "".join((cli / name).read_text(encoding="utf-8") for name in modules)
     named = set(re.findall(r'"type": "(\w+)"', text)) | set(re.findall(r'_values\("(\w+)"', text))
     assert len(named) > 10

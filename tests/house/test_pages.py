@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.house.commands import ROOT, blocks, calls, pages
 
+from kafka_segments.cli.like_kafka.tool_options import _OPTIONS
 from kafka_segments.cli.main import _parser
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -96,7 +97,7 @@ OTHERS = (
 
 
 def test_flags_that_documents_name_exist() -> None:
-    known = {*flags(_parser()), *(f"--{name}" for name in OTHERS.split())}
+    known = {*flags(_parser()), *(f"--{name}" for name in [*_OPTIONS, *OTHERS.split()])}
     for page in pages():
         named = re.findall(r"(?<![\w-])--[a-zA-Z][\w-]*", page.read_text(encoding="utf-8"))
         assert set(named) <= known, page.name

@@ -25,7 +25,7 @@ RUN_BY = {
         "source .venv/bin/activate": f"{HERE}::test_an_activated_environment_has_the_programs",
         'pip install "$(ls dist/': f"{HERE}::test_the_wheel_is_found_as_readme_says",
         "$ kafka-segments ingest build/run": f"{HERE}::test_readme_shows_what_make_run_runs",
-        "kafka-segments dump FILE...": f"{LINES}::test_the_lines_of_readme_run",
+        "kafka-segments ls PATH...": f"{LINES}::test_the_lines_of_readme_run",
     },
     "docs/command-line.md": {
         "python3 kafka-segments.pyz": "tests/packaging/test_onefile.py::test_the_lines_of_the_page_run",

@@ -88,4 +88,4 @@ def _shtab() -> ModuleType:
             "scripts for completion are made by shtab: pip install 'kafka-segments[completion]'",
             extra="completion",
         ) from error
-    return shtab  # type: ignore[no-any-return]
+    return shtab

@@ -27,11 +27,6 @@ _DAY_MS = 24 * 3600 * 1000
 _SECONDS_BEFORE = 2.0  # that no progress is shown
 
 _EPILOG = """\
-examples:
-  kafka-segments salvage /mnt/disk1/kafka --dry-run
-  kafka-segments salvage /mnt/disk1/kafka /mnt/disk2/kafka /srv/salvaged
-  kafka-segments salvage '/backup/*/orders-*' /srv/salvaged --retention-ms -1
-
 DEST/log is the directory to start a broker on, DEST/quarantine has the bytes that could not be used, and
 DEST/manifest.json says of every range of bytes what became of it.
 
@@ -89,6 +84,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             "salvage /mnt/disk1/kafka /mnt/disk2/kafka /srv/salvaged",
             "one log directory from two damaged ones",
         ),
+        ("salvage '/backup/*/orders-*' /srv/salvaged --retention-ms -1", "one topic, kept without end"),
     )
     parser.set_defaults(run=run)
 

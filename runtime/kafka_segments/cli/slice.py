@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run"]
 
 _EPILOG = """\
-examples:
-  kafka-segments slice logs/orders-0 cut/orders-0 --offsets 1000:2000
-  kafka-segments slice logs/orders-0 cut/orders-0 --since 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z
-
 Batches are copied whole: the first and the last may have records outside of the range.
 
 Exit status: 0 clean, 1 something of the range was damaged or missing (the rest was copied), 2 wrong usage or
@@ -67,6 +63,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_examples(
         parser,
         ("slice logs/orders-0 cut/orders-0 --offsets 1000:2000", "the batches with these offsets"),
+        (
+            "slice logs/orders-0 cut/orders-0 --since 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z",
+            "those of an hour",
+        ),
     )
     parser.set_defaults(run=run)
 
