@@ -85,6 +85,8 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/webide.md",
         "generated/webide/README.md",
         "docs/damaged-directories.md",
+        "docs/operations/incidents/README.md",
+        "docs/operations/incidents/*.md",
     ),
     "Python": ("docs/python.md", "docs/columns.md", "docs/conversions.md", "docs/stores.md"),
     "Spark": ("docs/spark.md", "docs/streaming.md", "docs/writing.md"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.house.commands import ROOT, blocks, calls, pages, python_blocks
+from tests.incidents.incident_pages import page_names
 
 from kafka_segments.cli.main import _parser
 
@@ -67,6 +68,10 @@ RUN_BY = {
         )
     },
 }
+
+# Pages about incidents are scripts: all their commands are run, in their order.
+INCIDENTS = "tests/incidents/test_incidents.py::test_the_commands_print_what_the_page_shows"
+RUN_BY |= {f"docs/operations/incidents/{name}.md": {"": INCIDENTS} for name in page_names()}
 
 INGEST = "tests/ingest/test_ingest_page_code.py"
 SPARK = "tests/spark/test_page_code.py"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
-from tests.invariant.verbs import run_main
+from tests.in_process import run_main
 
 from kafka_segments.cli.main import _parser
 from kafka_segments.cli.parsing import arguments_of

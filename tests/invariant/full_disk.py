@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.in_process import run_main
 from tests.invariant.calls import WRITERS, Places, make_places, make_table
-from tests.invariant.verbs import run_main
 
 LEN_DISK = 8192
 """Bytes of the full disk: room for a name and a beginning."""

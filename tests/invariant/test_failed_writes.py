@@ -16,8 +16,8 @@ from unittest import mock
 
 import pytest
 from tests.forms import pick
+from tests.in_process import run_main
 from tests.invariant.calls import CALLS, WRITERS, Call, Places, in_short, make_places, make_table
-from tests.invariant.verbs import run_main
 from tests.invariant.watch import watching
 
 from kafka_segments.cli.main import main

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.in_process import run_main
 from tests.invariant.calls import CALLS, Call, make_places, make_table, untested
-from tests.invariant.verbs import run_main
 from tests.invariant.watch import state_of, watching
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
-import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,9 +16,9 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.dataset
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
+from tests.in_process import run_main
 from tests.invariant.decode import Row
 
-from kafka_segments.cli import main as command
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Kind
 from kafka_segments.log.open_partition import open_partition
@@ -79,23 +76,6 @@ class Answer:
         """Add something that was told by an error, an event or a row."""
         self.named.append(named)
         self.status = max(self.status, 1)
-
-
-_parser = cache(command._parser)
-
-
-def run_main(arguments: list[str]) -> tuple[int, str, str]:
-    """Run the command in this process: exit status, standard output, standard error."""
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
-    error = io.StringIO()
-    with (
-        mock.patch.object(sys, "stdout", out),
-        mock.patch.object(sys, "stderr", error),
-        mock.patch.object(command, "_parser", _parser),  # to make one takes as long as a small verb
-    ):
-        status = command.main(arguments)
-        out.flush()
-    return status, out.buffer.getvalue().decode("utf-8", "surrogateescape"), error.getvalue()  # type: ignore[attr-defined]
 
 
 def dump(partition: Path) -> Answer:

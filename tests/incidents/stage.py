@@ -1,0 +1,180 @@
+"""All incidents on the log directories of one broker, in three lives.
+
+In the first, clients write. Then each incident does its accident to a copy of its topics, and the second
+life is spent on copies of these: what the broker says is kept. Then the commands of the pages are run, each
+page in a folder of its own, and what they leave in its log directory is brought together for the third life,
+in which consumers read.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.broker.harness import HERE, read_by_librdkafka
+from tests.incidents.incident import (
+    CHECKPOINTS,
+    CLEAN_SHUTDOWN,
+    LOGS,
+    Incident,
+    Scene,
+    read_checkpoint,
+    write_checkpoint,
+)
+from tests.incidents.incident_pages import Command, commands_of
+from tests.incidents.shell import make_programs, run
+from tests.recording.kafka43 import CLUSTER_ID, Node
+from tests.recording.server import Kit, RecordingError, Server
+
+SETTINGS = {"log.retention.ms": str(7 * 86_400_000), "transaction.max.timeout.ms": "3600000"}
+
+
+class Stage:
+    """One broker, and incidents that are played with it.
+
+    Attributes:
+        incidents: that are played.
+        scenes: by the incident's name.
+        printed: of each incident, each command with its exit status and what it printed.
+        lines: what Kafka's consumer read in the end.
+        log: of the broker in its last life.
+    """
+
+    def __init__(self, incidents: Sequence[Incident], work: Path) -> None:
+        self.incidents = incidents
+        self.work = work
+        self.kit = Kit("k4", str(HERE / "java"))
+        self.node = Node(self.kit, work / "node", settings=SETTINGS)
+        self.scenes = {one.name: Scene(work / one.name, self.node, self.node.data) for one in incidents}
+        self.printed: dict[str, list[tuple[Command, int, str]]] = {one.name: [] for one in incidents}
+        self.lines: list[dict[str, Any]] = []
+        self.log = ""
+        make_programs(work / "bin", self.kit)
+
+    def play(self) -> None:
+        """Play all incidents to their ends."""
+        with self.node.start():
+            self._write()
+        first = self.node.data
+        for incident in self.incidents:
+            scene = self.scenes[incident.name]
+            scene.copy_disk(incident.topics, scene.data)
+            scene.there("/srv").mkdir()
+            if not incident.is_clean:
+                scene.crash()
+            incident.damage(scene)
+        self._suffer(first)
+        self._run(is_online=False)
+        move(self.node, *self._gather(first))
+        with self.node.start() as broker:
+            self._run(is_online=True)
+            self.lines = self._read()
+        self.log = broker.log.read_text(errors="replace")
+
+    def _write(self) -> None:
+        for incident in self.incidents:
+            scene = self.scenes[incident.name]
+            scene.create(incident.topics)
+            incident.write(scene)
+            rows = read_by_librdkafka(self.node.bootstrap, list(incident.topics), "read_uncommitted")
+            for topic, found in rows.items():
+                scene.written[topic] = {row.offset: row.value or b"" for row in found}
+
+    def _suffer(self, first: Path) -> None:
+        """Start the broker on the damaged files."""
+        sound, crashed = self._log_directories(first, "damaged")
+        seen = [one for one in self.incidents if one.witness is None]
+        for incident in seen:
+            scene = self.scenes[incident.name]
+            scene.disk = sound if incident.is_clean else crashed
+            for topic in incident.topics:
+                shutil.copytree(scene.data / f"{topic}-0", scene.disk / f"{topic}-0")
+        move(self.node, sound, crashed)
+        with self.node.start() as broker:
+            for incident in seen:
+                incident.suffer(self.scenes[incident.name])
+        log = broker.log.read_text(errors="replace")
+        for incident in self.incidents:
+            scene = self.scenes[incident.name]
+            words = log if incident.witness is None else incident.witness(scene)
+            for path in (sound, crashed, scene.data):
+                words = words.replace(str(path), f"/{LOGS}")
+            scene.words = words.replace(str(scene.root), "")
+
+    def _run(self, *, is_online: bool) -> None:
+        """Run the commands of the pages that need the broker, or those that do not."""
+        for incident in self.incidents:
+            scene = self.scenes[incident.name]
+            for command in commands_of(incident.name):
+                if command.is_online == is_online:
+                    status, said = run(command, scene, self.work / "bin")
+                    self.printed[incident.name].append((command, status, said))
+
+    def _gather(self, first: Path) -> tuple[Path, Path]:
+        """Bring what pages have left in their log directories together with the broker's own files."""
+        directories = self._log_directories(first, "mended")
+        noted: dict[tuple[Path, str], dict[str, int]] = defaultdict(dict)
+        for incident in self.incidents:
+            scene = self.scenes[incident.name]
+            target = directories[not (scene.data / CLEAN_SHUTDOWN).exists()]
+            for topic in incident.topics:
+                shutil.copytree(scene.data / f"{topic}-0", target / f"{topic}-0")
+            for name in CHECKPOINTS:
+                found = read_checkpoint(scene.data / name)
+                noted[target, name] |= {at: end for at, end in found.items() if at in incident.topics}
+        for (target, name), found in noted.items():
+            write_checkpoint(target / name, read_checkpoint(target / name) | found)
+        return directories
+
+    def _log_directories(self, first: Path, name: str) -> tuple[Path, Path]:
+        """Log directories of a clean shutdown, with the broker's own topics, and of a crash."""
+        sound, crashed = self.work / name / "stopped", self.work / name / "crashed"
+        topics = [topic for incident in self.incidents for topic in incident.topics]
+        directories = (f"{topic}-0" for topic in topics)
+        shutil.copytree(first, sound, ignore=shutil.ignore_patterns(".lock", *directories))
+        for checkpoint in CHECKPOINTS:
+            noted = read_checkpoint(sound / checkpoint)
+            others = {topic: offset for topic, offset in noted.items() if topic not in topics}
+            write_checkpoint(sound / checkpoint, others)
+        crashed.mkdir()
+        properties = f"version=1\ncluster.id={CLUSTER_ID}\nnode.id=1\ndirectory.id=BBBBBBBBBBBBBBBBBBBBBQ\n"
+        (crashed / "meta.properties").write_text(properties)
+        return sound, crashed
+
+    def _read(self) -> list[dict[str, Any]]:
+        topics = [topic for incident in self.incidents for topic in incident.topics]
+        return [json.loads(line) for line in self.kit.run("Read", self.node.bootstrap, *topics).splitlines()]
+
+
+def move(node: Node, *directories: Path) -> None:
+    """Let a node have other log directories from its next start on."""
+    lines = node._properties.read_text().splitlines()
+    lines = [line for line in lines if not line.startswith("log.dirs=")]
+    lines.append(f"log.dirs={','.join(map(str, directories))}")
+    node._properties.write_text("\n".join([*lines, ""]))
+    node.data = directories[0]
+
+
+def refused_start(node: Node, *directories: Path) -> str:
+    """What a broker says that ends at once when it starts on these directories.
+
+    Raises:
+        AssertionError: it runs.
+    """
+    before, properties = node.data, node._properties.read_text()
+    move(node, *directories)
+    command, environment = node.kit.command("kafka.Kafka", str(node._properties))
+    log = node.folder / "refused.log"
+    try:
+        server = Server("Kafka 4.3.1", command, environment, log, "Kafka Server started")
+    except RecordingError:
+        return log.read_text(errors="replace")
+    finally:
+        node._properties.write_text(properties)
+        node.data = before
+    server.kill()
+    raise AssertionError("the broker has started")
