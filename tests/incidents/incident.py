@@ -15,14 +15,16 @@ from functools import cache
 from pathlib import Path
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 from tests.incidents import accidents
 from tests.recording.kafka43 import Node
+from tests.recording.server import wait_until
 
 from kafka_segments.formats.offset_checkpoint import read_offset_checkpoint
 
 LOGS = "var/lib/kafka/data"
+SECOND_DISK = "mnt/disk2/kafka"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 CHECKPOINTS = (RECOVERY_POINTS, "replication-offset-checkpoint", "log-start-offset-checkpoint")
@@ -37,20 +39,31 @@ class Scene:
         root: what `/` is on the page.
         node: the broker's folder.
         disk: where the broker has the topics of this incident, in its present life.
+        other_disk: its other log directory then, which is `second_disk` on the page.
         written: value by topic and offset, as clients wrote them; incidents add what they write later.
+        log: of the broker in its present life.
         words: what Kafka said of the accident.
+        heard: what clients were told of it, or other brokers said, which is added to that.
     """
 
     root: Path
     node: Node
     disk: Path
     written: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    other_disk: Path = Path()
+    log: Path = Path()
     words: str = ""
+    heard: str = ""
 
     @property
     def data(self) -> Path:
         """The broker's log directory on the page: `/var/lib/kafka/data`."""
         return self.root / LOGS
+
+    @property
+    def second_disk(self) -> Path:
+        """Another log directory of the broker on the page, where it has one: `/mnt/disk2/kafka`."""
+        return self.root / SECOND_DISK
 
     def there(self, path: str) -> Path:
         """A directory of the page, such as `/mnt/disk2`, which is made."""
@@ -85,6 +98,17 @@ class Scene:
         for made in client.create_topics(new).values():
             made.result(60)
 
+    def configure(self, topic: str, name: str, value: str) -> None:
+        """Change a setting of a topic."""
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        client = AdminClient({"bootstrap.servers": self.node.bootstrap, **QUIET})
+        client.incremental_alter_configs([resource])[resource].result(60)
+
+    def wait_for(self, words: str) -> None:
+        """Wait until the broker says something."""
+        wait_until(words, lambda: words in self.log.read_text(errors="replace"))
+
     def send(self, topic: str, numbers: Iterable[int], *, each: int = 10, size: int = 60) -> None:
         """Send records with values of their numbers, in batches.
 
@@ -93,12 +117,21 @@ class Scene:
             each: records in a batch.
             size: bytes of a value.
         """
+        refused: list[object] = []
         producer = Producer({"bootstrap.servers": self.node.bootstrap, "linger.ms": 60000, **QUIET})
         moment, rest = time.time_ns() // 1_000_000, list(numbers)
         while rest:
             for number in rest[:each]:
-                producer.produce(topic, value_of(topic, number, size), b"%d" % number, 0, timestamp=moment)
+                producer.produce(
+                    topic,
+                    value_of(topic, number, size),
+                    b"%d" % number,
+                    0,
+                    timestamp=moment,
+                    on_delivery=lambda error, _message: refused.append(error),
+                )
             assert producer.flush(60) == 0
+            assert not any(refused), refused
             del rest[:each]
 
 

@@ -20,6 +20,7 @@ from tests.incidents.incident import (
     CHECKPOINTS,
     CLEAN_SHUTDOWN,
     LOGS,
+    SECOND_DISK,
     Incident,
     Scene,
     read_checkpoint,
@@ -57,8 +58,8 @@ class Stage:
 
     def play(self) -> None:
         """Play all incidents to their ends."""
-        with self.node.start():
-            self._write()
+        with self.node.start() as broker:
+            self._write(broker.log)
         first = self.node.data
         for incident in self.incidents:
             scene = self.scenes[incident.name]
@@ -75,9 +76,10 @@ class Stage:
             self.lines = self._read()
         self.log = broker.log.read_text(errors="replace")
 
-    def _write(self) -> None:
+    def _write(self, log: Path) -> None:
         for incident in self.incidents:
             scene = self.scenes[incident.name]
+            scene.log = log
             scene.create(incident.topics)
             incident.write(scene)
             rows = read_by_librdkafka(self.node.bootstrap, list(incident.topics), "read_uncommitted")
@@ -90,20 +92,26 @@ class Stage:
         seen = [one for one in self.incidents if one.witness is None]
         for incident in seen:
             scene = self.scenes[incident.name]
-            scene.disk = sound if incident.is_clean else crashed
+            directories = (sound, crashed) if incident.is_clean else (crashed, sound)
+            scene.disk, scene.other_disk = directories
             for topic in incident.topics:
                 shutil.copytree(scene.data / f"{topic}-0", scene.disk / f"{topic}-0")
+                if (scene.second_disk / f"{topic}-0").exists():
+                    shutil.copytree(scene.second_disk / f"{topic}-0", scene.other_disk / f"{topic}-0")
         move(self.node, sound, crashed)
         with self.node.start() as broker:
             for incident in seen:
-                incident.suffer(self.scenes[incident.name])
+                scene = self.scenes[incident.name]
+                scene.log = broker.log
+                incident.suffer(scene)
         log = broker.log.read_text(errors="replace")
         for incident in self.incidents:
             scene = self.scenes[incident.name]
             words = log if incident.witness is None else incident.witness(scene)
-            for path in (sound, crashed, scene.data):
-                words = words.replace(str(path), f"/{LOGS}")
-            scene.words = words.replace(str(scene.root), "")
+            if incident.witness is None:
+                words = words.replace(str(scene.disk), f"/{LOGS}")
+                words = words.replace(str(scene.other_disk), f"/{SECOND_DISK}")
+            scene.words = (scene.heard + words).replace(str(scene.root), "")
 
     def _run(self, *, is_online: bool) -> None:
         """Run the commands of the pages that need the broker, or those that do not."""
@@ -122,7 +130,8 @@ class Stage:
             scene = self.scenes[incident.name]
             target = directories[not (scene.data / CLEAN_SHUTDOWN).exists()]
             for topic in incident.topics:
-                shutil.copytree(scene.data / f"{topic}-0", target / f"{topic}-0")
+                disk = next(one for one in (scene.data, scene.second_disk) if (one / f"{topic}-0").exists())
+                shutil.copytree(disk / f"{topic}-0", target / f"{topic}-0")
             for name in CHECKPOINTS:
                 found = read_checkpoint(scene.data / name)
                 noted[target, name] |= {at: end for at, end in found.items() if at in incident.topics}

@@ -1,0 +1,76 @@
+"""A disk that is full while a broker appends to a segment: the last batch is there in part."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from confluent_kafka import Producer
+from tests.incidents.incident import CHECKPOINTS, QUIET, Incident, Scene, value_of
+from tests.incidents.stage import move
+from tests.recording.server import Server
+
+TOPIC = "payments"
+# The third batch does not fit, wherever the other files of the directory have left some pages.
+NUM_RECORDS, EACH, SIZE, LEN_DISK = 30, 10, 4000, 124 << 10
+MOUNT = 'mount -t tmpfs -o size=$1 tmpfs "$2" && cp -a "$3/." "$2" && shift 3 && exec "$@"'
+
+
+def write(_scene: Scene) -> None:
+    """Nothing yet: the topic is empty."""
+
+
+def damage(scene: Scene) -> None:
+    """Move the partition to a small disk of the broker, and send until it is full."""
+    first, before, small = scene.node.data, scene.there("/before"), scene.there("/small")
+    scene.copy_disk([TOPIC], before)
+    for name in (*CHECKPOINTS, "bootstrap.checkpoint", "cleaner-offset-checkpoint"):
+        (before / name).unlink(missing_ok=True)
+    small.mkdir()
+    others = scene.there("/others")
+    shutil.copytree(first, others, ignore=shutil.ignore_patterns(".lock", f"{TOPIC}-0"))
+    properties = (before / "meta.properties").read_text().splitlines()
+    properties = [line for line in properties if not line.startswith("directory.id=")]
+    (before / "meta.properties").write_text(
+        "\n".join([*properties, "directory.id=CCCCCCCCCCCCCCCCCCCCCQ", ""])
+    )
+    move(scene.node, others, small)
+    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh"]
+    words += [str(LEN_DISK), str(small), str(before)]
+    command, environment = scene.node.kit.command("kafka.Kafka", str(scene.node._properties))
+    log = scene.there("/small.log")
+    server = Server("Kafka 4.3.1", [*words, *command], environment, log, "Kafka Server started")
+    try:
+        scene.log = log
+        send(scene)
+        scene.wait_for("Stopping serving logs in dir")
+        shutil.rmtree(scene.data / f"{TOPIC}-0")
+        disk = Path(f"/proc/{server.pid}/root{small}")
+        shutil.copytree(disk / f"{TOPIC}-0", scene.data / f"{TOPIC}-0")
+    finally:
+        server.kill()
+    move(scene.node, first)
+    scene.second_disk.mkdir(parents=True)
+    scene.heard = log.read_text(errors="replace").replace(str(small), "/var/lib/kafka/data")
+
+
+def send(scene: Scene) -> None:
+    """Send batches; the last one is refused."""
+    settings = {"bootstrap.servers": scene.node.bootstrap, "linger.ms": 60000, "retries": 0, **QUIET}
+    producer, refused = Producer(settings), list[object]()
+    for start in range(0, NUM_RECORDS, EACH):
+        for number in range(start, start + EACH):
+            producer.produce(
+                TOPIC,
+                value_of(TOPIC, number, SIZE),
+                b"%d" % number,
+                0,
+                on_delivery=lambda error, _message: refused.append(error),
+            )
+        assert producer.flush(60) == 0
+    accepted = sum(error is None for error in refused)
+    assert 0 < accepted < NUM_RECORDS
+    scene.written[TOPIC] = {number: value_of(TOPIC, number, SIZE) for number in range(accepted)}
+
+
+INCIDENT = Incident("cp-helm-charts-400-disk-full", {TOPIC: {}}, write, damage)
