@@ -218,6 +218,17 @@ def test_a_lost_marker_is_named_with_the_command_that_ends_the_wait(tmp_path: Pa
     }
 
 
+def test_a_topic_id_that_no_copy_has_is_asked_for(tmp_path: Path) -> None:
+    one, other = (partition(tmp_path / name, *BATCHES) for name in ("one", "other"))
+    (one / "partition.metadata").unlink()
+    found = salvaged([one, other], tmp_path / "with")
+    assert not any("partition.metadata" in note for note in found.manifest["notes"])
+    assert (found.log("t-0") / "partition.metadata").exists()
+    notes = salvaged([one], tmp_path / "without").manifest["notes"]
+    wanted = "partition.metadata) of t-0: a KRaft broker puts such a directory aside (-stray)"
+    assert sum(wanted in note for note in notes) == 1
+
+
 @pytest.mark.parametrize(
     ("retention_ms", "age_days", "is_deleted"),
     [(7 * 86_400_000, 8, True), (7 * 86_400_000, 6, False), (-1, 8, False), (86_400_000, 6, True)],

@@ -45,6 +45,7 @@ __all__ = ["DEFAULT_RETENTION_MS", "Salvaged", "check_destination", "salvage"]
 
 DEFAULT_RETENTION_MS = 7 * 24 * 3600 * 1000
 """Of topics that set no other `retention.ms`."""
+_MAX_NAMED = 5  # partitions in one note
 
 Progress = Callable[[int, int], None]
 
@@ -204,6 +205,7 @@ def _result(
         for one in copies
         if one.end.is_live
     ]
+    notes.extend(_notes_on_ids(copies))
     head: dict[str, Any] = {
         "version": 1,
         "made": datetime.fromtimestamp(job.now_ms / 1000, UTC).isoformat(),
@@ -223,6 +225,23 @@ def _notes_on(properties: Mapping[str, bytes]) -> Iterator[str]:
     elif len(set(properties.values())) > 1:
         names = ", ".join(properties)
         yield f"the sources are of several brokers: copy the meta.properties of the one that starts: {names}"
+
+
+def _notes_on_ids(copies: Sequence[PartitionCopy]) -> Iterator[str]:
+    """Yield what to do for partitions of which no copy has the topic's id (`partition.metadata`)."""
+    groups = _by_partition(copies)
+    names = [
+        f"{group[0].topic}-{group[0].partition}"
+        for group in groups
+        if all(one.topic_id is None for one in group)
+    ]
+    if names:
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        yield (
+            f"no source has the topic id (partition.metadata) of {', '.join(names[:_MAX_NAMED])}{more}: a "
+            "KRaft broker puts such a directory aside (-stray); write the file with the id that "
+            "kafka-topics.sh --describe prints"
+        )
 
 
 def _write_rest(hidden: str, named: str, result: Salvaged, properties: Sequence[bytes]) -> None:
