@@ -98,6 +98,12 @@ def marker_of_an_older_epoch(root: Path) -> None:
     built(root, in_transaction(0, 0, **newer), marker(1, **newer), marker(2, producer_epoch=1))
 
 
+@plant(("producer-epoch", BUILT, 148, 2, 2))
+def late_batch_whose_transaction_was_aborted_by_hand(root: Path) -> None:
+    """`kafka-transactions.sh abort` writes a marker of the late batch's epoch."""
+    built(root, in_transaction(0, 0), marker(1, producer_epoch=1), in_transaction(2, 1), marker(3))
+
+
 @plant(("plain-in-transaction", BUILT, 70, 1, 1))
 def batch_outside_of_the_open_transaction(root: Path) -> None:
     built(root, in_transaction(0, 0), idempotent(1, 1, 1), in_transaction(2, 2), marker(3))

@@ -210,7 +210,10 @@ class ProducerChecks:
         if state is None:
             state = ProducerState(_NONE, None, _NONE, 0, entry.max_timestamp, self.num_missing)
             self.known[entry.producer_id] = state
-        if entry.producer_epoch < state.epoch:
+        current = self.open.get(entry.producer_id)
+        is_its_own = current is not None and current.epoch == entry.producer_epoch
+        # A marker with an older epoch is lawful where it ends what a fenced producer has begun (KIP-664).
+        if entry.producer_epoch < state.epoch and not is_its_own:
             detail = f"a marker of producer {entry.producer_id} has epoch {entry.producer_epoch}"
             self._found("marker-epoch", f"{detail}, after {state.epoch}", entry, path)
         elif entry.producer_epoch > state.epoch:
