@@ -35,7 +35,8 @@ class CheckRow:
 
 
 _REPLICA = "take the offsets from a replica, or salvage what is sound"
-_REBUILT = "a broker makes the file anew from the segment: move it away on a copy"
+_REBUILT = "salvage makes it anew, as a broker does for a sound segment without an `.index`"
+_SNAPSHOT = "a broker makes it anew from the log: move it away on a copy"
 _START = "compare with a replica before a broker starts on it"
 _FILES, _LOST = Kind.UNUSED, Kind.LOST
 
@@ -85,8 +86,8 @@ _INDEXES = [
     ("time-index", "a `.timeindex` that contradicts itself or its segment", _REBUILT, _FILES),
     ("transaction-index", "a `.txnindex` that contradicts itself or the markers", _REBUILT, _FILES),
     ("missing-index", "a segment without an index that the others have", _REBUILT, _FILES),
-    ("producer-snapshot", "a `.snapshot` that cannot be read", _REBUILT, _FILES),
-    ("snapshot-state", "a `.snapshot` that contradicts the batches before it", _REBUILT, _FILES),
+    ("producer-snapshot", "a `.snapshot` that cannot be read", _SNAPSHOT, _FILES),
+    ("snapshot-state", "a `.snapshot` that contradicts the batches before it", _SNAPSHOT, _FILES),
     ("snapshot-end", "a `.snapshot` of an offset that the log does not reach", _START, _FILES),
 ]
 _EPOCHS = [
