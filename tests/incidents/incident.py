@@ -17,6 +17,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
+from tests.broker.harness import read_by_librdkafka
 from tests.incidents import accidents
 from tests.recording.kafka43 import Node
 from tests.recording.server import wait_until
@@ -84,6 +85,18 @@ class Scene:
                 topic: offset for topic, offset in read_checkpoint(target / name).items() if topic in topics
             }
             write_checkpoint(target / name, noted)
+
+    def give_away(self, disk: Path, node_id: int, directory_id: str) -> None:
+        """Let a copy of a disk be that of another broker, whose replicas are the same byte for byte."""
+        path = disk / "meta.properties"
+        kept = [
+            line for line in path.read_text().splitlines() if not line.startswith(("node.id", "directory.id"))
+        ]
+        path.write_text("\n".join([*kept, f"node.id={node_id}", f"directory.id={directory_id}", ""]))
+
+    def read(self, topic: str, isolation: str = "read_uncommitted") -> list[int]:
+        """Offsets that a consumer is given of a topic at the moment."""
+        return [row.offset for row in read_by_librdkafka(self.node.bootstrap, [topic], isolation)[topic]]
 
     def crash(self) -> None:
         """Let the files look as if the broker had been killed before it had flushed anything."""
@@ -168,7 +181,8 @@ class Incident:
         suffer: is called while a broker runs on the damaged files.
         is_clean: these files are those of a broker that was shut down cleanly.
         witness: lets Kafka say what it makes of the accident; None where the broker starts on the damaged
-            files together with those of other incidents, and its log is what it says.
+            files together with those of other incidents, and its log is what it says. It does both if
+            there is something to suffer, too.
     """
 
     name: str

@@ -22,14 +22,16 @@ from tests.recording.server import Kit
 BOOTSTRAP = "localhost:9092"
 PROGRAMS = {
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
     "kafka-dump-log.sh": "org.apache.kafka.tools.DumpLogSegments",
     "kafka-get-offsets.sh": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-storage.sh": "kafka.tools.StorageTool",
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
     "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
 }
 # Where a page has its files.
-_PLACES = re.compile(r"(?<![\w.])/(?=(?:var|srv|mnt|backup)\b)")
+_PLACES = re.compile(r"(?<![\w.])/(?=(?:var|srv|mnt|backup|etc)\b)")
 _NEEDS_SHELL = re.compile(r"[|><;&*?$`]")
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from tests.incidents.incident import (
     SECOND_DISK,
     Incident,
     Scene,
+    nothing,
     read_checkpoint,
     write_checkpoint,
 )
@@ -31,7 +31,13 @@ from tests.incidents.shell import make_programs, run
 from tests.recording.kafka43 import CLUSTER_ID, Node
 from tests.recording.server import Kit, RecordingError, Server
 
-SETTINGS = {"log.retention.ms": str(7 * 86_400_000), "transaction.max.timeout.ms": "3600000"}
+SETTINGS = {
+    "log.retention.ms": str(7 * 86_400_000),
+    "transaction.max.timeout.ms": "3600000",
+    # Transactions that are too long end soon, and producers are forgotten soon where an incident wants that.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+    "producer.id.expiration.check.interval.ms": "100",
+}
 
 
 class Stage:
@@ -89,7 +95,7 @@ class Stage:
     def _suffer(self, first: Path) -> None:
         """Start the broker on the damaged files."""
         sound, crashed = self._log_directories(first, "damaged")
-        seen = [one for one in self.incidents if one.witness is None]
+        seen = [one for one in self.incidents if one.witness is None or one.suffer is not nothing]
         for incident in seen:
             scene = self.scenes[incident.name]
             directories = (sound, crashed) if incident.is_clean else (crashed, sound)
@@ -98,6 +104,7 @@ class Stage:
                 shutil.copytree(scene.data / f"{topic}-0", scene.disk / f"{topic}-0")
                 if (scene.second_disk / f"{topic}-0").exists():
                     shutil.copytree(scene.second_disk / f"{topic}-0", scene.other_disk / f"{topic}-0")
+            take_over_checkpoints(scene.data, scene.disk, incident.topics)
         move(self.node, sound, crashed)
         with self.node.start() as broker:
             for incident in seen:
@@ -107,10 +114,10 @@ class Stage:
         log = broker.log.read_text(errors="replace")
         for incident in self.incidents:
             scene = self.scenes[incident.name]
-            words = log if incident.witness is None else incident.witness(scene)
-            if incident.witness is None:
-                words = words.replace(str(scene.disk), f"/{LOGS}")
-                words = words.replace(str(scene.other_disk), f"/{SECOND_DISK}")
+            words = "" if incident.witness is None else incident.witness(scene)
+            if incident in seen:
+                said = log.replace(str(scene.disk), f"/{LOGS}")
+                words += said.replace(str(scene.other_disk), f"/{SECOND_DISK}")
             scene.words = (scene.heard + words).replace(str(scene.root), "")
 
     def _run(self, *, is_online: bool) -> None:
@@ -125,18 +132,13 @@ class Stage:
     def _gather(self, first: Path) -> tuple[Path, Path]:
         """Bring what pages have left in their log directories together with the broker's own files."""
         directories = self._log_directories(first, "mended")
-        noted: dict[tuple[Path, str], dict[str, int]] = defaultdict(dict)
         for incident in self.incidents:
             scene = self.scenes[incident.name]
             target = directories[not (scene.data / CLEAN_SHUTDOWN).exists()]
             for topic in incident.topics:
                 disk = next(one for one in (scene.data, scene.second_disk) if (one / f"{topic}-0").exists())
                 shutil.copytree(disk / f"{topic}-0", target / f"{topic}-0")
-            for name in CHECKPOINTS:
-                found = read_checkpoint(scene.data / name)
-                noted[target, name] |= {at: end for at, end in found.items() if at in incident.topics}
-        for (target, name), found in noted.items():
-            write_checkpoint(target / name, read_checkpoint(target / name) | found)
+            take_over_checkpoints(scene.data, target, incident.topics)
         return directories
 
     def _log_directories(self, first: Path, name: str) -> tuple[Path, Path]:
@@ -157,6 +159,14 @@ class Stage:
     def _read(self) -> list[dict[str, Any]]:
         topics = [topic for incident in self.incidents for topic in incident.topics]
         return [json.loads(line) for line in self.kit.run("Read", self.node.bootstrap, *topics).splitlines()]
+
+
+def take_over_checkpoints(source: Path, target: Path, topics: Collection[str]) -> None:
+    """Note in a log directory what is noted of topics in another."""
+    for name in CHECKPOINTS:
+        found = read_checkpoint(source / name).items()
+        noted = {topic: offset for topic, offset in found if topic in topics}
+        write_checkpoint(target / name, read_checkpoint(target / name) | noted)
 
 
 def move(node: Node, *directories: Path) -> None:
