@@ -1,0 +1,90 @@
+"""KAFKA-9144: a record that comes after the end of its transaction begins one that nothing ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from tests.incidents.incident import QUIET, Incident, Scene, nothing, value_of
+from tests.recording.server import wait_until
+
+TOPIC = "billing"
+LATE, END = 6, 20
+AGO_MS = 20 * 60_000
+# As before Kafka 3.6 (KIP-890), with a broker that forgets a producer at once instead of after a day.
+OLD = {"transaction.partition.verification.enable": "false", "producer.id.expiration.ms": "1"}
+
+
+def write(scene: Scene) -> None:
+    """Commit a transaction; let another one time out, and its producer wake up after that."""
+    options = {"bootstrap.servers": scene.node.bootstrap, "linger.ms": 0, **QUIET}
+    producer = Producer({**options, "transactional.id": "billing", "transaction.timeout.ms": 1000})
+    with altered(scene, OLD):
+        producer.init_transactions(60)
+        transaction(producer, 0, 1, 2)
+        producer.commit_transaction(60)
+        transaction(producer, 4)
+        wait_until("the transaction to time out", lambda: end_of(scene) == LATE)
+        wait_until("the producer to be forgotten", lambda: not known_producers(scene))
+        send(producer, LATE)
+        try:
+            producer.commit_transaction(60)
+        except KafkaException as error:
+            scene.heard += f"{error.args[0].str()}\n"
+    scene.send(TOPIC, range(LATE + 1, END), each=5)
+
+
+def transaction(producer: Producer, *numbers: int) -> None:
+    """Begin a transaction, and send records."""
+    producer.begin_transaction()
+    send(producer, *numbers)
+
+
+def send(producer: Producer, *numbers: int) -> None:
+    """Send records, as if it were some time ago."""
+    moment = time.time_ns() // 1_000_000 - AGO_MS
+    for number in numbers:
+        producer.produce(TOPIC, value_of(TOPIC, number), timestamp=moment)
+    assert producer.flush(60) == 0
+
+
+@contextmanager
+def altered(scene: Scene, values: Mapping[str, str]) -> Iterator[None]:
+    """Have other settings of the broker for a while."""
+    client = AdminClient({"bootstrap.servers": scene.node.bootstrap, **QUIET})
+    for operation in (AlterConfigOpType.SET, AlterConfigOpType.DELETE):
+        entries = [
+            ConfigEntry(name, value, incremental_operation=operation) for name, value in values.items()
+        ]
+        broker = ConfigResource(ResourceType.BROKER, "1", incremental_configs=entries)
+        for done in client.incremental_alter_configs([broker]).values():
+            done.result(60)
+        if operation == AlterConfigOpType.SET:
+            yield
+
+
+def end_of(scene: Scene) -> int:
+    """The topic's end offset."""
+    consumer = Consumer({"bootstrap.servers": scene.node.bootstrap, "group.id": "nobody", **QUIET})
+    _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=60)
+    consumer.close()
+    return int(end)
+
+
+def known_producers(scene: Scene) -> list[str]:
+    """Producers that the broker knows in the topic."""
+    program = ("org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", scene.node.bootstrap)
+    where = ("describe-producers", "--topic", TOPIC, "--partition", "0")
+    _head, *rows = scene.node.kit.run(*program, *where).splitlines()
+    return rows
+
+
+def suffer(scene: Scene) -> None:
+    """Read as a consumer of committed records."""
+    assert scene.read(TOPIC, "read_committed") == [0, 1, 2]
+
+
+INCIDENT = Incident("kafka-9144-hanging-transaction", {TOPIC: {}}, write, nothing, suffer, is_clean=True)
