@@ -211,6 +211,19 @@ def time_index_with_an_offset_beyond_the_segment(root: Path) -> None:
     edit(path, len(path.read_bytes()) - 4, struct.pack(">i", 100_000))
 
 
+@plant(("time-index", TIMEINDEX, None, None, None))
+def time_index_of_a_running_broker_after_a_clean_shutdown(root: Path) -> None:
+    path = root / "logs" / TIMEINDEX
+    path.write_bytes(path.read_bytes() + bytes(24))
+
+
+@plant()
+def time_index_of_a_broker_that_was_killed(root: Path) -> None:
+    path = root / "logs" / TIMEINDEX
+    path.write_bytes(path.read_bytes() + bytes(24))
+    (root / "logs" / ".kafka_cleanshutdown").unlink()
+
+
 @plant(("transaction-index", TXNINDEX, None, None, None))
 def transaction_index_without_its_first_entry(root: Path) -> None:
     path = root / "logs" / TXNINDEX

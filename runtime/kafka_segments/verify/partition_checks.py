@@ -34,6 +34,7 @@ from kafka_segments.verify.segment_checks import SegmentReading, check_segment
 from kafka_segments.verify.sink import CheckSink
 from kafka_segments.verify.snapshot_checks import check_snapshot
 from kafka_segments.verify.transaction_checks import check_transactions
+from kafka_segments.verify.untrimmed_indexes import check_untrimmed
 
 __all__ = ["CopyResult", "VerifyOptions", "verify_copy"]
 
@@ -143,6 +144,8 @@ class _CopyChecks:
         for one in copy.findings:
             self._unused(one)
         self._lineage()
+        if copy.topic and not copy.is_tiered and not self._is_live:
+            check_untrimmed(self._places, copy.path, self._files, sink)
         contents = list(self._segments())
         self.entries.end()
         is_whole = not copy.is_tiered and self._is_whole()
