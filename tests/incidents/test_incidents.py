@@ -20,6 +20,8 @@ pytestmark = pytest.mark.broker
 
 # After a crash a broker speaks of every partition that it recovers; of one that it cuts it says this.
 CUT = re.compile(r"(?i)truncating|corrupt|invalid|deleting|stray|rebuilding|Incremented log start offset")
+# A log with leader epochs above its topic's: followers would not take it.
+EPOCHS = "caused truncation of conflicting entries"
 
 
 @pytest.fixture(scope="session")
@@ -74,3 +76,4 @@ def test_the_broker_takes_the_results_as_they_are(played: Stage, incident: Incid
     for topic in incident.topics:
         lines = distrust(played.log, topic)
         assert [line for line in lines if is_clean or CUT.search(line)] == []
+        assert [line for line in played.log.splitlines() if f"{topic}-0" in line and EPOCHS in line] == []

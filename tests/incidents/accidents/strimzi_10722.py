@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 from tests.incidents.incident import CHECKPOINTS, Incident, Scene, read_checkpoint, write_checkpoint
-from tests.invariant.decode import sound_batches
 
 TOPIC = "invoices"
 OLD_CLUSTER, OLD_TOPIC, OLD_DIRECTORY = (
@@ -16,7 +15,6 @@ OLD_CLUSTER, OLD_TOPIC, OLD_DIRECTORY = (
     "OLDTOPICOLDTOPICOLDTOw",
     "OLDDIROLDDIROLDDIROLDQ",
 )
-OLD_EPOCH = 7
 NEW_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
@@ -31,7 +29,6 @@ def damage(scene: Scene) -> None:
     shutil.copytree(scene.data, old)
     replace(scene, "cluster.id", OLD_CLUSTER)
     replace(scene, "directory.id", OLD_DIRECTORY)
-    age(old / f"{TOPIC}-0")
     metadata = old / f"{TOPIC}-0" / "partition.metadata"
     metadata.write_text(re.sub(r"topic_id: .+", f"topic_id: {OLD_TOPIC}", metadata.read_text()))
     for name in CHECKPOINTS:
@@ -45,16 +42,6 @@ def empty(directory: Path) -> None:
         if path.name != "partition.metadata":
             path.unlink()
     (directory / f"{0:020d}.log").touch()
-
-
-def age(directory: Path) -> None:
-    """Raise the leader epoch of all batches, which no checksum covers: the old cluster had many elections."""
-    for path in directory.glob("*.log"):
-        data = bytearray(path.read_bytes())
-        for batch in sound_batches(bytes(data)):
-            data[batch.position + 12 : batch.position + 16] = OLD_EPOCH.to_bytes(4, "big")
-        path.write_bytes(data)
-    (directory / "leader-epoch-checkpoint").write_text(f"0\n1\n{OLD_EPOCH} 0\n")
 
 
 def replace(scene: Scene, name: str, value: str) -> None:
