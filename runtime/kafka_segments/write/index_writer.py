@@ -118,8 +118,9 @@ class Indexes:
         for name, array in (("table", heads), ("offsets", offsets), ("times", times)):
             self._arguments.set(name, array.ctypes.data, array.size)
         self._loop(self._arguments)
-        self._offsets.append(offsets[: self._state[NUM_OFFSETS]].copy())
-        self._times.append(times[: self._state[NUM_TIMES]].copy())
+        for parts, found, slot in ((self._offsets, offsets, NUM_OFFSETS), (self._times, times, NUM_TIMES)):
+            if self._state[slot]:  # of short pieces most have no entry
+                parts.append(found[: self._state[slot]].copy())
 
     def abort(self, aborted: AbortedTxn) -> None:
         """Add an aborted transaction."""

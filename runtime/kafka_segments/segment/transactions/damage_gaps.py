@@ -2,12 +2,14 @@
 
 Strategy: a log may have many damaged regions and many open transactions, and nearly every region is a gap in
 nearly every transaction. So there is one list of gaps, and a transaction keeps the list's length at its
-beginning (`GapMark`). All queries are about the gaps since a mark.
+beginning (`GapMark`). All queries are about the gaps since a mark, and but for numbers only the first of them
+counts: so of the gaps between two marks, the first one is kept.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kafka_segments.formats.entries import Damage
@@ -40,11 +42,17 @@ class DamageGaps:
         self._num = 0
         self._num_lost = 0
         self._last_unknown = -1  # the last gap that lost an unknown number of offsets
-        self._numbers: list[int] = []  # of the unexplained gaps
+        self._numbers: list[int] = []  # of the unexplained gaps that are the first since a mark
         self._damage: list[Damage] = []
+        self._is_marked = False  # since the last gap
+
+    def __len__(self) -> int:
+        """Return how many gaps are kept."""
+        return len(self._damage)
 
     def now(self) -> GapMark:
         """Return a mark for the current end of the log."""
+        self._is_marked = True
         return GapMark(self._num, self._num_lost)
 
     def add(self, damage: Damage) -> None:
@@ -52,8 +60,10 @@ class DamageGaps:
         lost = _num_lost(damage)
         if lost == 0:
             return
-        self._numbers.append(self._num)
-        self._damage.append(damage)
+        if self._is_marked:
+            self._numbers.append(self._num)
+            self._damage.append(damage)
+            self._is_marked = False
         if lost is None:
             self._last_unknown = self._num
         self._num_lost += lost or 0
@@ -75,6 +85,12 @@ class DamageGaps:
         if self._last_unknown >= since.num or None in own:
             return None
         return self._num_lost - since.num_lost + sum(lost for lost in own if lost is not None)
+
+    def keep_since(self, marks: Iterable[GapMark]) -> None:
+        """Forget the gaps that are not the first one since any of these marks."""
+        firsts = {bisect_left(self._numbers, mark.num) for mark in marks} - {len(self._numbers)}
+        self._damage = [self._damage[at] for at in sorted(firsts)]
+        self._numbers = [self._numbers[at] for at in sorted(firsts)]
 
     def explain_since(self, since: GapMark) -> None:
         """Remove the gaps since a mark: one producer's records fill them all, so they held no marker."""

@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 _MOST_ENDED = 64
+_MOST_DOUBTFUL = 1_000  # that are kept where what has ended is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +152,13 @@ class Transactions:
 
     Args:
         start_offset: where the log begins.
+        keeps_ended: whether to keep what grows with the log: aborted transactions, excluded batches, all
+            damage, all parts in doubt. Without it memory depends on the number of open transactions.
 
     Attributes:
         aborted: in the order of their markers.
         doubtful: in the order of detection.
+        num_doubtful: how many parts were in doubt.
         damage: everything that could not be read.
         bare_aborts: producer id and offset in turn, of ABORT markers without a batch of their transaction.
         end_offset: after the last offset so far.
@@ -163,9 +167,11 @@ class Transactions:
         misplaced: detects batches of the segment that belong to a later one.
     """
 
-    def __init__(self, start_offset: int = 0) -> None:
+    def __init__(self, start_offset: int = 0, *, keeps_ended: bool = True) -> None:
+        self._keeps_ended = keeps_ended
         self.aborted = AbortedTransactions()
         self.doubtful: list[DoubtfulTransaction] = []
+        self.num_doubtful = 0
         self.damage: list[Damage] = []
         self.bare_aborts = array("q")
         self.end_offset = start_offset
@@ -224,7 +230,10 @@ class Transactions:
             state.first_offset = batch.base_offset
             self._note_first(batch.producer_id, batch.base_offset)
         state.is_in_order &= batch.base_offset >= self._first_damaged
-        state.bases.append(batch.base_offset)
+        if self._keeps_ended or not state.bases:
+            state.bases.append(batch.base_offset)
+        else:
+            state.bases[0] = min(state.bases[0], batch.base_offset)
         state.last = batch
 
     def marker(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
@@ -234,6 +243,8 @@ class Transactions:
             # After damage it may be the marker of the producer's next transaction.
             self._doubt_before_gaps(producer_id, state, offset)
             begin = state.begin()
+        if not self._keeps_ended:
+            return
         if is_abort and state is not None and begin is not None:
             stable = self._first_unstable(offset + 1)
             self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
@@ -250,10 +261,13 @@ class Transactions:
 
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Apply damage; `producer_id` if only a marker of this producer can be in it."""
-        self.damage.append(damage)
+        if self._keeps_ended or not self.damage:
+            self.damage.append(damage)
         self._first_damaged = max(self._first_damaged, _first_of(damage))
         if producer_id is None:
             self._gaps.add(damage)
+            if len(self._gaps) > 2 * len(self._open) + _MOST_ENDED:
+                self._gaps.keep_since(state.since for state in self._open.values())
         elif producer_id in self._open:
             self._gaps.add_own(self._open[producer_id].since, damage)
 
@@ -306,8 +320,11 @@ class Transactions:
         begin = None if doubt is None else state.begin()
         if doubt is not None and begin is not None:
             last = begin if state.last is None else state.last.last_offset
-            self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubt))
-            self._exclude(producer_id, state, end)
+            self.num_doubtful += 1
+            if self._keeps_ended or len(self.doubtful) < _MOST_DOUBTFUL:
+                self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubt))
+            if self._keeps_ended:
+                self._exclude(producer_id, state, end)
             state.bases, state.begun = array("q"), None
         state.since = self._gaps.now()
 
