@@ -11,23 +11,21 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from kafka_segments import formats
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import LEFT_ALONE, above, directory_of, parse_directory_name, real_path
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import HIGH_WATERMARK, RECOVERY_POINT, ROOT_FILES
+from kafka_segments.log.meta_properties import META_PROPERTIES, read_meta_properties
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.verify.partition_checks import VerifyOptions
 from kafka_segments.verify.sink import CheckSink
 
-__all__ = ["check_log_dirs", "read_meta_properties"]
+__all__ = ["check_log_dirs"]
 
-_META = "meta.properties"
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _PUT_ASIDE = (*LEFT_ALONE, ".deleted", ".cleaned", ".swap")
 _MAX_LEN_META = 1 << 20
-_KEYS = {"0": ("broker.id",), "1": ("node.id", "cluster.id")}
-"""Keys that each version must have (MetaProperties.fromProperties); before 0.10.1 there was no cluster id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,8 @@ def _real_root(copy: PartitionCopy) -> str:
 
 
 def _meta_of(places: Places, root: str, names: frozenset[str], sink: CheckSink) -> dict[str, str] | None:
-    path = f"{root.rstrip('/')}/{_META}"
-    if _META not in names:
+    path = f"{root.rstrip('/')}/{META_PROPERTIES}"
+    if META_PROPERTIES not in names:
         sink.add(
             "meta-properties", "a log directory without it: a broker takes that for a new one", path=path
         )
@@ -118,41 +116,13 @@ def _meta_of(places: Places, root: str, names: frozenset[str], sink: CheckSink) 
         return None
 
 
-def read_meta_properties(data: bytes) -> dict[str, str]:
-    """Read a `meta.properties`: keys and values of a text in the format of java.util.Properties.
-
-    Raises:
-        CorruptIndexError: it is no text, has an unknown version, or lacks a key (MetaProperties).
-    """
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise CorruptIndexError("this is no text") from None
-    found = dict(_pairs(text))
-    keys = _KEYS.get(found.get("version", ""))
-    if keys is None:
-        raise CorruptIndexError(f"version {found.get('version', 'missing')}; 0 and 1 are known")
-    for key in keys:
-        if not found.get(key):
-            raise CorruptIndexError(f"there is no {key}")
-    return found
-
-
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
-        stripped = line.strip()
-        if stripped and stripped[0] not in "#!":
-            key, _equals, value = stripped.replace("\\", "").partition("=")
-            yield key.strip(), value.strip()
-
-
 def _check_meta(roots: Sequence[_Root], options: VerifyOptions, sink: CheckSink) -> None:
     known = [root for root in roots if root.meta is not None]
     first = next((root for root in known if root.meta and root.meta.get("cluster.id")), None)
     directories: dict[str, _Root] = {}
     for root in known:
         assert root.meta is not None
-        path = f"{root.path}/{_META}"
+        path = f"{root.path}/{META_PROPERTIES}"
         cluster = root.meta.get("cluster.id")
         if options.cluster_id is not None and cluster != options.cluster_id:
             sink.add(
