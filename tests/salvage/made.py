@@ -68,3 +68,9 @@ def hurt(directory: Path, number: int, base: int = 0) -> Found:
 
     edit(segment(directory, base), flip)
     return batch
+
+
+def set_epoch(directory: Path, number: int, epoch: int) -> None:
+    """Change the leader epoch of a batch, which no checksum covers."""
+    at = batches_of(directory)[number].position + 12
+    edit(segment(directory), lambda data: data[:at] + epoch.to_bytes(4, "big") + data[at + 4 :])

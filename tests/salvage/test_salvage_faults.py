@@ -19,8 +19,9 @@ from tests.salvage.made import batches_of, copy_of, hurt, segment
 
 from kafka_segments.cli import console
 from kafka_segments.cli.main import main
-from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.errors import OptionError
 from kafka_segments.io.filesystems import Places
+from kafka_segments.salvage import partition_job
 from kafka_segments.salvage.salvaging import salvage
 
 VERBS: dict[str, Sequence[str]] = {
@@ -120,23 +121,46 @@ def test_a_destination_in_a_source_is_refused(folder: Path, command: list[str], 
     assert state_of(folder / "source") == before
 
 
-def unreadable(monkeypatch: pytest.MonkeyPatch, path: Path, start: int, end: int) -> None:
-    """Make each read of a file fail that touches some bytes, as those of a bad sector."""
+def failing(monkeypatch: pytest.MonkeyPatch, path: Path, is_bad: Callable[[int, int], bool]) -> None:
+    """Make reads of a file fail for which a function of position and end says so."""
     inode = path.stat().st_ino
 
-    def bad(descriptor: int, position: int, size: int) -> bool:
-        return os.fstat(descriptor).st_ino == inode and position < end and position + size > start
-
-    def failing(true_call: Callable[..., Any], size_of: Callable[[Any], int]) -> Callable[..., Any]:
+    def replaced(true_call: Callable[..., Any], size_of: Callable[[Any], int]) -> Callable[..., Any]:
         def call(descriptor: int, what: Any, position: int, *flags: int) -> Any:
-            if bad(descriptor, position, size_of(what)):
+            if os.fstat(descriptor).st_ino == inode and is_bad(position, position + size_of(what)):
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
             return true_call(descriptor, what, position, *flags)
 
         return call
 
-    monkeypatch.setattr(os, "pread", failing(os.pread, int))
-    monkeypatch.setattr(os, "preadv", failing(os.preadv, lambda views: sum(map(len, views))))
+    monkeypatch.setattr(os, "pread", replaced(os.pread, int))
+    monkeypatch.setattr(os, "preadv", replaced(os.preadv, lambda views: sum(map(len, views))))
+
+
+def unreadable(monkeypatch: pytest.MonkeyPatch, path: Path, start: int, end: int) -> None:
+    """Make each read of a file fail that touches some bytes, as those of a bad sector."""
+    failing(monkeypatch, path, lambda begin, stop: begin < end and stop > start)
+
+
+def failing_after_surveys(
+    monkeypatch: pytest.MonkeyPatch, path: Path, place: int, *, is_read_again: bool
+) -> None:
+    """Make reads of a place fail once a file was surveyed; it may be readable in the next survey again.
+
+    The kernel copies nothing.
+    """
+    is_failing, true_plan = False, partition_job.make_plan
+
+    def planned(*arguments: Any, **options: Any) -> partition_job.PartitionPlan:
+        nonlocal is_failing
+        is_failing = is_failing and not is_read_again
+        plan = true_plan(*arguments, **options)
+        is_failing = True
+        return plan
+
+    failing(monkeypatch, path, lambda begin, stop: is_failing and begin <= place < stop)
+    monkeypatch.setattr(partition_job, "make_plan", planned)
+    monkeypatch.setattr(os, "copy_file_range", lambda *_arguments: 0)
 
 
 def test_an_unreadable_place_is_named_and_the_rest_is_copied(
@@ -173,6 +197,38 @@ def test_an_unreadable_place_is_taken_from_another_copy(
     assert account.only()["missing"] == []
 
 
+def test_a_place_that_can_be_read_only_once_counts_as_unreadable(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = segment(folder / "source/multi-0")
+    with monkeypatch.context() as patch:
+        failing_after_surveys(patch, path, 5000, is_read_again=False)
+        found = salvage(["source"], "made", places=Places(keep_cache=True))
+    assert [one.error for one in found.partitions] == [None]
+    account = Account(folder / "made", json.loads((folder / "made/manifest.json").read_text()))
+    check(account)
+    (bad,) = [one for one in account.only()["files"][0]["ranges"] if one["status"] == "unreadable"]
+    assert bad["position"] <= 5000 < bad["end_position"]
+
+
+def test_a_source_that_fails_at_the_second_read_each_time_leaves_no_partition(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other partitions are salvaged all the same, and nothing of the failed one looks like a log."""
+    copy_of("clean/idempotent-0", folder / "source")
+    with monkeypatch.context() as patch:
+        path = segment(folder / "source/multi-0")
+        failing_after_surveys(patch, path, 5000, is_read_again=True)
+        assert main(VERBS["salvage"]) == 2
+    made = folder / "made"
+    assert {path.name for path in made.iterdir()} == {"log", "manifest.json"}
+    assert {path.name for path in (made / "log").glob("*-0")} == {"idempotent-0"}
+    assert "multi" not in (made / "log/recovery-point-offset-checkpoint").read_text()
+    failed, done = json.loads((made / "manifest.json").read_text())["partitions"][::-1]
+    assert (failed["topic"], failed["files"]) == ("multi", []) and "EIO" in failed["error"]
+    assert done["topic"] == "idempotent" and done["log_end_offset"] == 10
+
+
 def test_a_closed_pipe_ends_quietly(folder: Path, command: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -203,5 +259,13 @@ def test_a_destination_that_is_not_empty(folder: Path) -> None:
     (folder / "made" / "kept").touch()
     with pytest.raises(OptionError, match="nothing is ever written over"):
         salvage(["source"], "made", places=Places())
-    with pytest.raises(OutputError):
-        salvage(["source"], "none/made", places=Places())
+
+
+def test_a_destination_in_no_directory_is_refused(
+    folder: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None is made: it may be where a disk is not mounted."""
+    command[2] = "none/made"
+    assert main(command) == 3
+    assert "none/made: there is no such directory" in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["source"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.invariant.decode import sound_batches
 from tests.salvage.accounts import Account, salvaged
-from tests.salvage.made import T0, batches_of, copy_of, edit, hurt, partition, segment
+from tests.salvage.made import T0, batches_of, copy_of, edit, hurt, partition, segment, set_epoch
 
 import kafka_segments as ks
 from kafka_segments.errors import OptionError
@@ -81,6 +81,8 @@ def test_a_segment_that_is_gone_is_taken_from_another_copy(tmp_path: Path) -> No
 def test_the_other_branch_of_a_diverged_replica_is_put_aside_whole(tmp_path: Path) -> None:
     leader = partition(tmp_path / "leader", (3, "a"), (2, "new"), epoch=0, epochs="0 0\n2 3\n")
     follower = partition(tmp_path / "follower", (3, "a"), (4, "old"), epoch=0, epochs="0 0\n1 3\n")
+    for directory, epoch in ((leader, 2), (follower, 1)):
+        set_epoch(directory, 1, epoch)
     account = salvaged([follower, leader], tmp_path / "dest")
     assert account.result_bytes("t-0") == segment(leader).read_bytes()
     (reason,) = account.reasons()
@@ -266,3 +268,48 @@ def test_jobs_change_nothing(tmp_path: Path) -> None:
         copy_of(name, root)
     one, two = (salvaged([root], tmp_path / str(jobs), jobs=jobs) for jobs in (1, 3))
     assert one.partitions == two.partitions
+
+
+@pytest.mark.parametrize(
+    ("epochs", "checkpoint", "expected"),
+    [
+        ((0, 0, 2, 2), "0 0\n2 5\n3 10\n", "0 0\n2 5\n3 10\n"),  # the last one without a batch
+        ((0, 0, 2, 2), "0 0\n", "0 0\n2 5\n"),
+        ((0, 0, 0, 2), "0 0\n1 9\n", "0 0\n1 9\n"),  # one batch alone decides nothing
+        ((0, 0, 2, 2), "0 0\n1 5\n", "0 0\n2 5\n"),
+        ((0, 0, 2, 2), "", "0 0\n2 5\n"),
+        ((0, 7, 0, 2), "0 0\n2 9\n", "0 0\n2 9\n"),
+        ((0, 7, 0, 2), "", "0 0\n2 9\n"),
+    ],
+)
+def test_leader_epochs_are_those_of_the_batches(
+    tmp_path: Path, epochs: tuple[int, ...], checkpoint: str, expected: str
+) -> None:
+    source = partition(tmp_path / "one", *BATCHES, epochs=checkpoint)
+    for number, epoch in enumerate(epochs):
+        set_epoch(source, number, epoch)
+    account = salvaged([source], tmp_path / "dest")
+    made = (account.log("t-0") / "leader-epoch-checkpoint").read_text()
+    assert made == f"0\n{expected.count(chr(10))}\n{expected}"
+    is_anew = "1 5" in checkpoint
+    assert any("made anew" in one for one in account.only()["notes"]) == is_anew
+
+
+def test_a_marker_may_be_beyond_the_end_of_a_log_that_was_cut(tmp_path: Path) -> None:
+    directory = tmp_path / "one/t-0"
+    directory.parent.mkdir()
+    with ks.open_partition_writer(directory) as writer:
+        options = {"producer_id": 7, "producer_epoch": 1, "is_transactional": True}
+        writer.write([{"timestamp": T0, "value": b"v"}] * 3, **options)
+    (tmp_path / "one/replication-offset-checkpoint").write_text("0\n1\nt 0 4\n")
+    account = salvaged([directory], tmp_path / "dest")
+    (transaction,) = account.only()["transactions"]
+    assert (transaction["marker_lost"], transaction["first_lost_offset"]) == (True, 3)
+
+
+def test_meta_properties_that_a_broker_refuses_are_not_taken_over(tmp_path: Path) -> None:
+    partition(tmp_path / "one", *BATCHES)
+    (tmp_path / "one/meta.properties").write_text("version=1\ncluster.id=A\n")
+    account = salvaged([tmp_path / "one"], tmp_path / "dest")
+    assert not (tmp_path / "dest/log/meta.properties").exists()
+    assert "there is no node.id" in account.manifest["notes"][0]

@@ -62,7 +62,7 @@ def timed(folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("since", "until", "batches"),
-    [(2, 2, [2, 3]), (0, 0, [0, 1]), (5, 9, [5]), (-1, -1, [0]), (3, 4, [3, 4, 5]), (9, 9, [])],
+    [(2, 3, [2, 3]), (0, 1, [0, 1]), (5, 9, [5]), (-1, 0, [0]), (3, 5, [3, 4, 5]), (9, 10, []), (2, 2, [])],
 )
 def test_batches_of_times_are_those_with_such_records(
     tmp_path: Path, since: int, until: int, batches: list[int]
@@ -105,9 +105,9 @@ def test_copies_of_one_partition_help_each_other(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ([], "give what to copy"),
-        (["--offsets", "5"], "give A:B"),
-        (["--offsets", "7:5"], "give A:B"),
-        (["--since", "yesterday"], "give milliseconds"),
+        (["--offsets", "5"], "is not A:B"),
+        (["--offsets", "7:5"], "ends before it begins"),
+        (["--since", "yesterday"], "give ISO 8601"),
     ],
 )
 def test_what_each_misuse_is_answered(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from kafka_segments.verify.verification import VerifySubject, VerifySummary, ite
 assert plants_of_directories is not None and plants_of_logs is not None  # they fill PLANTS
 
 
-def verified(root: Path, **options: Any) -> tuple[list[Row], VerifySummary]:
-    """Verify all log directories below a folder; return the findings as rows, sorted."""
+def verified(root: Path, only: Sequence[str] = (), **options: Any) -> tuple[list[Row], VerifySummary]:
+    """Verify all log directories below a folder, or only some; return the findings as rows, sorted."""
     options.pop("topic", None)
     places = Places()
     skipped: list[SkippedFiles] = []
-    paths = sorted(str(one) for one in root.iterdir())
+    paths = sorted(str(one) for one in root.iterdir() if not only or one.name in only)
     copies = discover(places, paths, skipped=skipped)
     copies.sort(key=lambda one: (one.topic, one.partition, Path(one.path).parent.name != "logs", one.path))
     summary = VerifySummary()

@@ -25,6 +25,7 @@ __all__ = ["add_parser", "add_source_options", "run", "shown_progress"]
 
 _DAY_MS = 24 * 3600 * 1000
 _SECONDS_BEFORE = 2.0  # that no progress is shown
+_MAX_LINES = 10  # on the gaps of a partition, and on its transactions
 
 _EPILOG = """\
 DEST/log is the directory to start a broker on, DEST/quarantine has the bytes that could not be used, and
@@ -171,14 +172,13 @@ def _output(found: Salvaged, arguments: argparse.Namespace) -> Iterator[bytes]:
 
 def _values(one: DonePartition) -> dict[str, Any]:
     values: dict[str, Any] = {"type": "partition", "topic": one.topic, "partition": one.partition}
-    if one.summary is None:
-        return values | {"error": str(one.error)}
-    return values | one.summary | {"error": None}
+    summary = one.summary()
+    return values | ({"error": str(one.error)} if summary is None else summary | {"error": None})
 
 
 def _lines(one: DonePartition) -> Iterator[str]:
     name = f"{one.topic}-{one.partition}"
-    summary = one.summary
+    summary = one.summary()
     if summary is None:
         yield f"{name}: not salvaged: {one.error}"
         return
@@ -187,10 +187,10 @@ def _lines(one: DonePartition) -> Iterator[str]:
         f"{name}: offsets {summary['log_start_offset']} to {summary['log_end_offset'] - 1}, "
         f"{counted(len(summary['segments']), 'segment')}; {', '.join(sizes) or 'no bytes'}"
     )
-    for gap in summary["missing"][:10]:
+    for gap in summary["missing"][:_MAX_LINES]:
         yield f"    in no copy: offsets {gap['first_offset']} to {gap['last_offset']}"
-    if summary["num_missing"] > 10:
-        yield f"    and {summary['num_missing'] - 10} more gaps: see the manifest"
+    if summary["num_missing"] > _MAX_LINES:
+        yield f"    and {summary['num_missing'] - _MAX_LINES} more gaps: see the manifest"
     yield from _transaction_lines(summary["transactions"])
     for copy in summary["copies"]:
         if copy["reason"]:
@@ -201,13 +201,14 @@ def _lines(one: DonePartition) -> Iterator[str]:
 
 
 def _transaction_lines(transactions: list[dict[str, Any]]) -> Iterator[str]:
-    for one in transactions:
-        if not one["marker_lost"]:
-            continue
+    lost = [one for one in transactions if one["marker_lost"]]
+    for one in lost[:_MAX_LINES]:
         where = f"producer {one['producer_id']} from offset {one['first_offset']} on"
         yield f"    the marker of a transaction may be lost: {where}"
         if one["command"]:
             yield f"    consumers of committed records wait there until: {one['command']}"
+    if len(lost) > _MAX_LINES:
+        yield "    and more such transactions: see the manifest"
 
 
 def _retention_lines(topic: str, retention: dict[str, Any], num_segments: int) -> Iterator[str]:

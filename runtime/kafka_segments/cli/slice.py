@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.jobs import ended_by_signals
 from kafka_segments.cli.parsing import add_examples, named_options
 from kafka_segments.cli.salvage import add_source_options, shown_progress
+from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -30,7 +30,6 @@ Batches are copied whole: the first and the last may have records outside of the
 Exit status: 0 clean, 1 something of the range was damaged or missing (the rest was copied), 2 wrong usage or
 a source that cannot be opened, 3 the result could not be written (nothing is left of it).
 """
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,11 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="DEST",
         help="a directory that does not exist or is empty; a broker wants it to be named TOPIC-PARTITION",
     )
-    parser.add_argument("--offsets", metavar="A:B", help="records with A <= offset < B; A: and :B are open")
-    parser.add_argument(
-        "--since", metavar="TIME", help="records of this time or later: ISO 8601, or milliseconds"
-    )
-    parser.add_argument("--until", metavar="TIME", help="records of this time or earlier; likewise")
+    add_selection_options(parser)
     parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="of the summary; default: text"
     )
@@ -77,8 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.offsets is None and arguments.since is None and arguments.until is None:
         raise OptionError("give what to copy: --offsets A:B, --since TIME, --until TIME")
-    start, end = _offsets(arguments.offsets or ":")
-    wanted = SliceRange(start, end, _time("--since", arguments.since), _time("--until", arguments.until))
+    offsets = RequestedOffsets.parse(arguments.offsets or ":")
+    wanted = SliceRange(
+        0 if offsets.start is None else offsets.start,
+        NO_END if offsets.end is None else offsets.end,
+        time_of("--since", arguments.since),
+        time_of("--until", arguments.until),
+    )
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with ended_by_signals(), ExitStack() as stack:
         progress = shown_progress(arguments, stack, "slice")
@@ -88,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     for fate in found.unused:
         place = f"{found.paths[fate.file]}, position {fate.position} to {fate.end_position}"
         console.say(f"{place}: {fate.status}: {fate.reason}")
+    if found.num_unused > len(found.unused):
+        console.say(f"and {counted(found.num_unused - len(found.unused), 'more range')} of bytes")
     try:
         with console.writing() as stdout:
             for line in _output(found, arguments.format == "jsonl"):
@@ -95,13 +97,14 @@ def run(arguments: argparse.Namespace) -> int:
             stdout.flush()
     except BrokenPipeError:
         console.silence_stdout()
-    return console.FINDINGS if found.unused or found.gaps else console.CLEAN
+    return console.FINDINGS if found.num_unused or found.num_gaps else console.CLEAN
 
 
 def _output(found: Sliced, is_jsonl: bool) -> Iterator[bytes]:
     if is_jsonl:
         values: dict[str, Any] = {"type": "slice", "first_offset": found.first, "last_offset": found.last}
         values |= {"num_bytes": found.num_bytes, "segments": [one.name for one in found.segments]}
+        values["num_missing"] = found.num_gaps
         values["missing"] = [{"first_offset": one.first, "last_offset": one.last} for one in found.gaps]
         yield jsonl.encode(values)
         return
@@ -115,31 +118,5 @@ def _output(found: Sliced, is_jsonl: bool) -> Iterator[bytes]:
         yield f"{shown(words)}\n".encode()
     for gap in found.gaps:
         yield f"in no copy: offsets {gap.first} to {gap.last}\n".encode()
-
-
-def _offsets(text: str) -> tuple[int, int]:
-    first, colon, end = text.partition(":")
-    try:
-        start, stop = int(first or 0), int(end) if end else NO_END
-    except ValueError:
-        colon = ""
-        start = stop = 0
-    if not colon or not 0 <= start < stop:
-        raise OptionError(f"--offsets {text!r}: give A:B, A: or :B, with A below B")
-    return start, stop
-
-
-def _time(name: str, text: str | None) -> int | None:
-    """Parse a time: milliseconds, or ISO 8601, in UTC without a zone."""
-    if text is None:
-        return None
-    if text.lstrip("+-").isdecimal():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise OptionError(
-            f"{name} {text!r}: give milliseconds, or a time as in 2026-01-31T12:00:00Z"
-        ) from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    if found.num_gaps > len(found.gaps):
+        yield f"and {counted(found.num_gaps - len(found.gaps), 'more gap')}\n".encode()

@@ -10,26 +10,18 @@ come back. Everything that is passed over is compared with what was taken afterw
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from kafka_segments.salvage.ledger import Fate, Ledger, ResultPiece, SoundStretch, Status
+from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in, parts_at
 
-__all__ = ["COVERED", "Choice", "MissingOffsets"]
+__all__ = ["COVERED", "Choice"]
 
 COVERED = -1
 """Number of the copy, in the ledger, of stretches that were passed over."""
 _MAX_RELATIVE = (1 << 31) - 1
 """Of an offset or a position in an index (OffsetIndex)."""
-
-
-@dataclass(frozen=True, slots=True)
-class MissingOffsets:
-    """Offsets that are in no copy, between or before batches of the result."""
-
-    first: int
-    last: int
 
 
 class _Cursor:
@@ -76,14 +68,12 @@ class Choice:
     """The merge.
 
     Args:
-        ledger: has the stretches, and receives pieces and fates.
+        ledger: has the stretches, and receives pieces, fates and, unless the log is compacted, gaps.
         files: the source files.
         num_copies: numbers of copies in the ledger, the most trusted first.
         is_compacted: whether the log cleaner has been in the log.
 
     Attributes:
-        gaps: offsets that are missing, of a log that is not compacted; at most as many as `max_gaps`.
-        num_gaps: how many they are.
         start_offset: base offset of the first segment; None without any batch.
         end_offset: offset after the last one.
     """
@@ -92,9 +82,6 @@ class Choice:
     files: SourceFiles
     num_copies: int
     is_compacted: bool
-    max_gaps: int = 10_000
-    gaps: list[MissingOffsets] = field(default_factory=list)
-    num_gaps: int = 0
     start_offset: int | None = None
     end_offset: int = 0
     _next: int | None = None  # the lowest offset that may be taken
@@ -180,17 +167,8 @@ class Choice:
 
     def note_gap(self, start: int, end: int) -> None:
         """Note that offsets are missing from `start` up to `end`, if there are any in between."""
-        if start >= end or self.is_compacted:
-            return
-        self.num_gaps += 1
-        if len(self.gaps) < self.max_gaps:
-            self.gaps.append(MissingOffsets(start, end - 1))
-
-    def keep_gaps_from(self, start_offset: int) -> None:
-        """Forget gaps below the log start offset, whose records are deleted, and order the others."""
-        kept = sorted((one for one in self.gaps if one.last >= start_offset), key=lambda one: one.first)
-        self.num_gaps -= len(self.gaps) - len(kept)
-        self.gaps = kept
+        if start < end and not self.is_compacted:
+            self.ledger.add_gap(MissingOffsets(start, end - 1))
 
     def _fitting(self, stretch: SoundStretch) -> Iterator[SoundStretch]:
         """Divide a stretch so that each part fits into a segment: by int32 positions and offsets."""

@@ -18,10 +18,12 @@ from kafka_segments.salvage.survey import changed_error
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.header_table import iter_headers
 from kafka_segments.segment.index_files import AbortedTxn
-from kafka_segments.segment.scan.entry_scan import read_payload, sound_entry
+from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.write.index_writer import Indexes
 
 __all__ = ["CompiledFollower"]
+
+_LEN_WINDOW = 4096  # bytes, where a single header is read
 
 
 class CompiledFollower:
@@ -48,18 +50,18 @@ class CompiledFollower:
         """
         for found in iter_headers(source, piece.position):
             if isinstance(found, Damage):
-                raise changed_error(source, found.position)
+                raise changed_error(source, found)
             entries = found.before(int(np.searchsorted(found.column("position"), piece.end_position)))
             _make_plain(entries)
 
-            def batch_at(row: int, entries: EntryTable = entries) -> tuple[Batch, bytes | memoryview]:
-                position = entries.value(row, "position")
-                batch = sound_entry(source, position)
-                if batch is None:
-                    raise changed_error(source, position)
-                return batch, read_payload(source, batch)
+            def batch_at(row: int, entries: EntryTable = entries) -> Batch:
+                scan = Scan(source, headers_only=True, len_window=_LEN_WINDOW)
+                batch = next(scan.entries(entries.value(row, "position")))
+                if not isinstance(batch, Batch):
+                    raise changed_error(source, batch)
+                return batch
 
-            yield from note_table(self._state, entries, batch_at)
+            yield from note_table(self._state, entries, source, batch_at)
             self._indexes.append(entries.rows, piece.to_position - piece.position)
             if entries.value(len(entries) - 1, "end_position") >= piece.end_position:
                 return

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kafka_segments.errors import OutputError
 
-__all__ = ["Fate", "Ledger", "ResultPiece", "SoundStretch", "Status"]
+__all__ = ["Fate", "Ledger", "MissingOffsets", "ResultPiece", "SoundStretch", "Status"]
 
 _MAX_PENDING = 2048  # rows that are inserted at once
 _SCHEMA = """
@@ -28,11 +28,13 @@ CREATE TABLE piece (
 CREATE TABLE fate (
     file INTEGER, position INTEGER, end_position INTEGER, status TEXT, reason TEXT, first INTEGER,
     last INTEGER, segment INTEGER, to_position INTEGER);
+CREATE TABLE gap (first INTEGER, last INTEGER);
 """
 _INDEXES = {
     "stretch": "CREATE INDEX by_offset ON stretch (copy, first, last DESC)",
     "piece": "CREATE INDEX by_last ON piece (last)",
     "fate": "CREATE INDEX by_position ON fate (file, position)",
+    "gap": "CREATE INDEX by_first ON gap (first)",
 }
 
 
@@ -99,6 +101,13 @@ class ResultPiece(NamedTuple):
     to_position: int
 
 
+class MissingOffsets(NamedTuple):
+    """Offsets that are in no copy, between, before or after batches of the result."""
+
+    first: int
+    last: int
+
+
 @dataclass(frozen=True, slots=True)
 class Fate:
     """What became of a range of bytes of a source file.
@@ -152,7 +161,7 @@ class Ledger:
 
     def __init__(self, path: str = "") -> None:
         self._path = path
-        self._pending: dict[str, list[tuple[Any, ...]]] = {"stretch": [], "piece": [], "fate": []}
+        self._pending: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _INDEXES}
         self._indexed: set[str] = set()
         with self._errors():
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -175,6 +184,10 @@ class Ledger:
         """Add what became of a range of bytes."""
         if fate.end_position > fate.position:
             self._add("fate", astuple(fate))
+
+    def add_gap(self, gap: MissingOffsets) -> None:
+        """Add missing offsets."""
+        self._add("gap", gap)
 
     def stretches(self, copy: int) -> Iterator[SoundStretch]:
         """Yield a copy's stretches by first offset, of those with the same one the longest first."""
@@ -200,6 +213,17 @@ class Ledger:
             before = joined or fate
         if before is not None:
             yield before
+
+    def gaps(self, from_offset: int) -> Iterator[MissingOffsets]:
+        """Yield missing offsets in their order, those from a log start offset on."""
+        query = "SELECT first, last FROM gap WHERE last >= ? ORDER BY first"
+        return map(MissingOffsets._make, self._rows("gap", query, (from_offset,)))
+
+    def num_gaps(self, from_offset: int) -> int:
+        """Return how many `gaps` yields."""
+        query = "SELECT COUNT(*) FROM gap WHERE last >= ?"
+        ((count,),) = self._rows("gap", query, (from_offset,))
+        return int(count)
 
     def counts(self) -> dict[str, int]:
         """Return the number of bytes of each status."""

@@ -12,31 +12,39 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 
-from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError, OutputError, raise_unless_file_at_fault
 from kafka_segments.formats.building import build_offset_checkpoint
 from kafka_segments.formats.file_names import above
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, sync_directory
+from kafka_segments.log.meta_properties import META_PROPERTIES, read_meta_properties
 from kafka_segments.log.model import PartitionCopy
 
 __all__ = ["METADATA_TOPIC", "copy_metadata_files", "properties_in", "sync_tree", "write_root_files"]
 
 METADATA_TOPIC = "__cluster_metadata"
-_PROPERTIES = "meta.properties"
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _LARGEST = 64 << 20
 _KEPT = re.compile(r"quorum-state|\d{20}-\d{10}\.checkpoint", re.ASCII)
 
 
-def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> dict[str, bytes]:
-    """Return the content of each `meta.properties` beside the copies, by path."""
+def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict[str, bytes], list[str]]:
+    """Return the content of each `meta.properties` beside the copies, by path, and what others lack."""
     found: dict[str, bytes] = {}
+    wrong = []
     for root in dict.fromkeys(above(one.path) for one in copies if not one.is_tiered):
-        path = f"{root.rstrip('/')}/{_PROPERTIES}"
+        path = f"{root.rstrip('/')}/{META_PROPERTIES}"
         content = _small_file(places, path)
-        if content is not None:
+        if content is None:
+            continue
+        try:
+            read_meta_properties(content)
             found[path] = content
-    return found
+        except CorruptIndexError as error:
+            wrong.append(
+                f"{path}: {error.detail}; a broker does not start with it, and it was not taken over"
+            )
+    return found, wrong
 
 
 def write_root_files(
@@ -65,7 +73,7 @@ def write_root_files(
         _CLEAN_SHUTDOWN: b"",  # its being there says it all; a broker epoch in it is optional
     }
     if len(properties) == 1:
-        contents[_PROPERTIES] = properties[0]
+        contents[META_PROPERTIES] = properties[0]
     for name, content in contents.items():
         _write(directory, named, name, content)
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.storage import Source
-from kafka_segments.salvage.choice import MissingOffsets
+from kafka_segments.salvage.epoch_runs import EpochRun, EpochRuns
+from kafka_segments.salvage.ledger import MissingOffsets
 from kafka_segments.segment.batch_records import open_records
-from kafka_segments.segment.index_files import AbortedTxn, LeaderEpoch, ProducerEntry
+from kafka_segments.segment.index_files import AbortedTxn, ProducerEntry
 from kafka_segments.segment.scan.entry_scan import read_payload
 from kafka_segments.segment.transactions.state import (
     DataBatch,
@@ -33,8 +34,8 @@ __all__ = ["LogState"]
 
 _MAX_PRODUCERS = 100_000
 _MAX_OPEN = 10_000  # producers with an open transaction, which take a KiB each
-_MAX_EPOCHS = 50_000
 _MAX_KEPT = 1024
+_LARGEST_MARKER = 1 << 20  # bytes, as brokers allow of any batch by default; they write less than 100
 
 
 @dataclass
@@ -45,19 +46,19 @@ class LogState:
         start_offset: where the log begins.
 
     Attributes:
-        epochs: the leader epochs of its batches.
+        epochs: leader epochs of its batches.
         has_all_producers: False if there were too many to keep.
         num_forgotten: producers that were forgotten, those that were met first.
     """
 
     start_offset: int
-    epochs: list[LeaderEpoch] = field(default_factory=list)
+    epochs: EpochRuns = field(default_factory=EpochRuns)
     has_all_producers: bool = True
     num_forgotten: int = 0
 
     def __post_init__(self) -> None:
         self._producers = Producers()
-        self._transactions = Transactions(self.start_offset)
+        self._transactions = Transactions(self.start_offset, keeps_ended=False)
         self._ids: dict[int, int] = {}  # epoch of each producer with an open transaction
         self._markers: dict[bytes, tuple[bool, int]] = {}
 
@@ -75,23 +76,15 @@ class LogState:
         neighbours = gap.first, gap.last, gap.first - 1, gap.last + 1
         self._transactions.follow([Lost(Damage("", 0, 0, CorruptBatchError(detail), *neighbours))])
 
-    def note_epoch(self, epoch: int, offset: int) -> None:
-        """Note the leader epoch of a batch; -1 is none."""
-        latest = self.epochs[-1].epoch if self.epochs else -1
-        if epoch > latest and len(self.epochs) < _MAX_EPOCHS:
-            self.epochs.append(LeaderEpoch(epoch, offset))
-
     def note_end(self, last_offset: int) -> None:
         """Note the last offset so far."""
         self._transactions.note_sound(last_offset)
-        self.num_forgotten += self._producers.forget_oldest(_MAX_PRODUCERS)
-        if len(self._ids) > _MAX_OPEN:
-            self._give_up()
 
     def _give_up(self) -> None:
         """Forget all producers: a broker then begins without knowing any."""
         self.has_all_producers = False
-        self._producers, self._transactions = Producers(), Transactions(self.start_offset)
+        self._producers = Producers()
+        self._transactions = Transactions(self.start_offset, keeps_ended=False)
         self._ids.clear()
 
     def note_data(self, batch: Appended) -> None:
@@ -99,9 +92,10 @@ class LogState:
         if not self.has_all_producers:
             return
         self._producers.append(batch, is_checked=False)
+        self.num_forgotten += self._producers.forget_oldest(_MAX_PRODUCERS)
         if batch.is_transactional:
             self._ids[batch.producer_id] = batch.producer_epoch
-            if len(self._ids) > 2 * _MAX_OPEN:  # of one piece
+            if len(self._ids) > _MAX_OPEN:
                 self._give_up()
                 return
             self._transactions.follow(
@@ -117,15 +111,18 @@ class LogState:
                 ]
             )
 
-    def note_control(self, batch: Batch, payload: bytes | memoryview) -> AbortedTxn | None:
+    def note_control(self, batch: Batch, source: Source) -> AbortedTxn | None:
         """Note a control batch; return the transaction that it aborts.
 
-        One whose content cannot be read ends nothing, as one that was emptied by the cleaner.
+        One whose content cannot be read ends nothing, as one that was emptied by the cleaner; no more does
+        one that is larger than a broker takes.
         """
         if batch.producer_id < 0 or batch.base_offset is None or not self.has_all_producers:
             return None
+        if batch.size > _LARGEST_MARKER:
+            return None
         try:
-            marker = self._marker(batch, payload)
+            marker = self._marker(batch, read_payload(source, batch))
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
             marker = None
@@ -148,7 +145,7 @@ class LogState:
         key = bytes(payload) if batch.compression == "none" and len(payload) < _MAX_KEPT else b""
         if key in self._markers:
             return self._markers[key]
-        _batch, records = open_records(batch, payload, max_decompressed=DEFAULT_MAX_DECOMPRESSED)
+        _batch, records = open_records(batch, payload, max_decompressed=_LARGEST_MARKER)
         record = next(records, None)
         control = None if record is None else record.control
         if control is None or control.type not in ("ABORT", "COMMIT") or control.value is None:
@@ -171,40 +168,52 @@ class LogState:
 
     @property
     def doubtful(self) -> list[DoubtfulTransaction]:
-        """Transactions that go on after missing offsets, among which their first marker may be."""
+        """Transactions that go on after missing offsets, among which their first marker may be.
+
+        The first 1,000 of `num_doubtful`.
+        """
         return self._transactions.doubtful
+
+    @property
+    def num_doubtful(self) -> int:
+        """How many there are of them."""
+        return self._transactions.num_doubtful
 
 
 def note_batch(state: LogState, batch: Batch, source: Source) -> AbortedTxn | None:
     """Note one batch; return the transaction that it aborts."""
     first = batch.last_offset if batch.base_offset is None else batch.base_offset
-    state.note_epoch(batch.partition_leader_epoch, first)
+    state.epochs.note(EpochRun(batch.partition_leader_epoch, first, first))
     aborted = None
     if batch.magic >= 2 and batch.producer_id >= 0:
         if batch.is_control:
-            aborted = state.note_control(batch, read_payload(source, batch))
+            aborted = state.note_control(batch, source)
         else:
             state.note_data(Appended.by_batch(batch))
     return aborted
 
 
 def note_table(
-    state: LogState, entries: Any, batch_at: Callable[[int], tuple[Batch, bytes | memoryview]]
+    state: LogState, entries: Any, source: Source, batch_at: Callable[[int], Batch]
 ) -> Iterator[AbortedTxn]:
     """Note a table of headers (`EntryTable`); yield the transactions that its markers abort.
 
     Args:
         state: the state.
         entries: the table.
-        batch_at: reads the batch in a row, with its payload.
+        source: the file that it is of.
+        batch_at: reads the header of the batch in a row.
     """
     import numpy as np
 
     is_batch = entries.is_batch()
-    epochs = np.where(is_batch, entries.column("partition_leader_epoch"), -1)
-    rising = np.flatnonzero(epochs[1:] > np.maximum.accumulate(epochs)[:-1]) + 1
-    for row in [0, *rising.tolist()]:
-        state.note_epoch(int(epochs[row]), entries.value(row, "base_offset"))
+    epochs, bases = (
+        np.where(is_batch, entries.column("partition_leader_epoch"), -1),
+        entries.column("base_offset"),
+    )
+    starts = [0, *(np.flatnonzero(epochs[1:] != epochs[:-1]) + 1).tolist()]
+    for first, end in pairwise([*starts, len(entries)]):
+        state.epochs.note(EpochRun(int(epochs[first]), int(bases[first]), int(bases[end - 1]), end - first))
     has_producer = is_batch & (entries.column("producer_id") >= 0)
     controls = np.flatnonzero(has_producer & (entries.column("is_control") != 0)).tolist()
     start = 0
@@ -213,7 +222,7 @@ def note_table(
         for one in _telling_rows(entries, data):
             state.note_data(_appended(entries, one))
         if row < len(entries):
-            aborted = state.note_control(*batch_at(row))
+            aborted = state.note_control(batch_at(row), source)
             if aborted is not None:
                 yield aborted
         start = row + 1

@@ -21,7 +21,8 @@ from kafka_segments.salvage.source_files import SourceFile
 __all__ = ["PartitionOutcome", "document", "quarantine_name"]
 
 
-_MAX_TRANSACTIONS = 1_000  # that are listed
+_MAX_MISSING = 10_000  # that are listed
+_MAX_TRANSACTIONS = 1_000
 
 
 @dataclass
@@ -66,8 +67,12 @@ class PartitionOutcome:
                 for one in plan.ranked.copies
             ],
             "segments": [self._segment(one) for one in self.segments],
-            "num_missing": plan.choice.num_gaps,
-            "missing": [{"first_offset": one.first, "last_offset": one.last} for one in plan.choice.gaps],
+            "num_missing": plan.num_gaps,
+            "missing": [
+                {"first_offset": one.first, "last_offset": one.last}
+                for one in islice(plan.gaps(), _MAX_MISSING)
+            ],
+            "num_transactions": sum(1 for _ in self.state.open_transactions()) + self.state.num_doubtful,
             "transactions": list(islice(self._transactions(), _MAX_TRANSACTIONS)),
             "retention": self._retention(),
             "notes": [*plan.notes, *self._notes()],
@@ -84,7 +89,11 @@ class PartitionOutcome:
         lawful = {file.number for file in self.plan.files if file.is_lawful}
         is_lost = any(one["marker_lost"] for one in self._transactions())
         return bool(
-            self.plan.ledger.num_unused(lawful) or self.plan.choice.num_gaps or self.plan.notes or is_lost
+            self.plan.ledger.num_unused(lawful)
+            or self.plan.num_gaps
+            or self.plan.notes
+            or is_lost
+            or not self.state.has_all_producers
         )
 
     def text(self) -> Iterator[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import make_directories
+from kafka_segments.io.outputs import discard_directory, make_directories
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_file
@@ -26,6 +27,8 @@ from kafka_segments.salvage.quarantine_files import write_quarantine
 from kafka_segments.segment.index_files import LeaderEpoch, read_producer_snapshot
 
 __all__ = ["DonePartition", "Job", "epochs_of", "salvage_partition", "seeded_state"]
+
+_NUM_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -60,49 +63,86 @@ class DonePartition:
     Attributes:
         topic: name.
         partition: number.
-        summary: its part of the manifest without ranges; None after an error.
         text: its part of the manifest.
+        bounds: log start and log end offset; None after an error.
         has_findings: whether anything was lost or put aside.
         error: why there is no result.
     """
 
     topic: str
     partition: int
-    summary: dict[str, Any] | None
     text: Fragment
+    bounds: tuple[int, int] | None = None
     has_findings: bool = False
     error: KafkaFormatError | None = None
+    _fragments: Fragments | None = None
+    _summary: Fragment | None = None
+
+    def summary(self) -> dict[str, Any] | None:
+        """Read its part of the manifest without ranges; None after an error."""
+        if self._fragments is None or self._summary is None:
+            return None
+        found: dict[str, Any] = json.loads("".join(self._fragments.read(self._summary)))
+        return found
 
 
 def salvage_partition(job: Job, copies: Sequence[PartitionCopy]) -> DonePartition:
     """Salvage one partition.
 
+    What was read once may be unreadable the next time, as on a failing disk: then all is read anew, and that
+    place counts as unreadable from the beginning.
+
     Raises:
         OutputError: the disk is full, or fails.
         OptionError: the copies are of two topics with one name.
-        KafkaFormatError: a source cannot be opened, or has changed while it was read.
+        KafkaFormatError: a source cannot be opened, or was another one at each of three attempts. Nothing of
+            the partition is left then.
     """
+    for _ in range(_NUM_ATTEMPTS - 1):
+        with suppress(ReadError):
+            return _attempt(job, copies)
+    return _attempt(job, copies)
+
+
+def _attempt(job: Job, copies: Sequence[PartitionCopy]) -> DonePartition:
     name = f"{copies[0].topic}-{copies[0].partition}"
     path = "" if job.directory is None else os.path.join(job.directory, f".{name}.ledger")
-    with closing(Ledger(path)) as ledger:
-        plan = make_plan(job.places, copies, ledger=ledger, digests=job.digests, progress=job.progress)
-        with closing(plan.files):
-            done = _done(job, plan)
-    if path:
-        os.unlink(path)
-    return done
+    try:
+        with closing(Ledger(path)) as ledger:
+            plan = make_plan(job.places, copies, ledger=ledger, digests=job.digests, progress=job.progress)
+            with closing(plan.files):
+                return _done(job, plan)
+    except BaseException:
+        if job.directory is not None:
+            for folder in ("log", "quarantine"):
+                discard_directory(os.path.join(job.directory, folder, name))
+        raise
+    finally:
+        if path:
+            os.unlink(path)
 
 
 def _done(job: Job, plan: PartitionPlan) -> DonePartition:
     state = seeded_state(job.places, plan)
     if job.directory is None:
         segments = _planned_segments(plan)
-        follow_only(state, plan.files, plan.ledger.pieces(), plan.choice.gaps)
+        follow_only(state, plan.files, plan.ledger.pieces(), plan.gaps())
+        epochs_of(plan, state)  # for its note
     else:
         segments = _write(job, plan, state)
     outcome = PartitionOutcome(plan, segments, state, job.retention_ms, job.now_ms)
     text = job.fragments.add(outcome.text())
-    return DonePartition(plan.topic, plan.partition, outcome.summary(), text, outcome.has_findings())
+    summary = job.fragments.add([json.dumps(outcome.summary())])
+    bounds = plan.start_offset, plan.end_offset
+    return DonePartition(
+        plan.topic,
+        plan.partition,
+        text,
+        bounds,
+        outcome.has_findings(),
+        _fragments=job.fragments,
+        _summary=summary,
+    )
 
 
 def _planned_segments(plan: PartitionPlan) -> list[WrittenSegment]:
@@ -131,7 +171,7 @@ def _write(job: Job, plan: PartitionPlan, state: LogState) -> list[WrittenSegmen
         progress=job.progress,
     )
     try:
-        segments = list(sink.write(plan.ledger.pieces(), plan.choice.gaps))
+        segments = list(sink.write(plan.ledger.pieces(), plan.gaps()))
         segments += [sink.write_empty(base) for base in plan.empty_segments]
         segments.sort(key=lambda one: one.base_offset)
         sink.write_small_files(plan.end_offset, epochs_of(plan, state), plan.ranked.log.topic_id)
@@ -160,11 +200,17 @@ def seeded_state(places: Places, plan: PartitionPlan) -> LogState:
 
 
 def epochs_of(plan: PartitionPlan, state: LogState) -> list[LeaderEpoch]:
-    """Return the leader epochs of the result: of its copies' checkpoints, then of later batches."""
-    end = plan.end_offset
-    found = list(Lineage.of(plan.ranked.log.leader_epochs, end).entries)
-    latest = found[-1].epoch if found else -1
-    found += [one for one in state.epochs if one.epoch > latest]
+    """Return the leader epochs of the result: of its copies' checkpoints, then of later batches.
+
+    Checkpoints that batches contradict are left aside, which becomes a note of the plan.
+    """
+    lineage = Lineage.of(plan.ranked.log.leader_epochs, plan.end_offset)
+    if state.epochs.contradict(lineage):
+        plan.notes.append(
+            "leader-epoch-checkpoint has other epochs than the batches, of which it is made anew"
+        )
+        lineage = Lineage((), plan.end_offset)
+    found = [*lineage.entries, *state.epochs.after(lineage)]
     begun = [one for one in found if one.start_offset <= plan.start_offset]
     later = [one for one in found if one.start_offset > plan.start_offset]
     # The first entry moves with the log's start (LeaderEpochFileCache.truncateFromStart).

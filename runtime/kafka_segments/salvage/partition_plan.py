@@ -17,7 +17,7 @@ from kafka_segments.log.opening import open_stored
 from kafka_segments.salvage.choice import Choice
 from kafka_segments.salvage.comparison import compare_covered
 from kafka_segments.salvage.digests import Digests
-from kafka_segments.salvage.ledger import Fate, Ledger, Status
+from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, Status
 from kafka_segments.salvage.source_files import RankedCopies, RankedCopy, SourceFile, SourceFiles, rank_copies
 from kafka_segments.salvage.survey import FileSurvey, readable_parts
 
@@ -42,7 +42,7 @@ class PartitionPlan:
         files: their files.
         digests: SHA-256 of each file, by its number.
         ledger: stretches, pieces and fates.
-        choice: gaps and bounds.
+        choice: bounds.
         start_offset: the log start offset of the result.
         end_offset: its log end offset.
         empty_segments: base offsets of segments without batches, before and after all others.
@@ -60,6 +60,15 @@ class PartitionPlan:
     end_offset: int = 0
     empty_segments: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def num_gaps(self) -> int:
+        """How many `gaps` are."""
+        return self.ledger.num_gaps(self.start_offset)
+
+    def gaps(self) -> Iterator[MissingOffsets]:
+        """Yield the offsets that are in no copy; none below the log start offset, which are deleted."""
+        return self.ledger.gaps(self.start_offset)
 
     def close(self) -> None:
         """Close all files."""
@@ -216,7 +225,6 @@ def _set_bounds(plan: PartitionPlan) -> None:
         if high_watermark is not None and not plan.ranked.log.end.is_live:
             choice.note_gap(plan.end_offset, high_watermark)
     _set_start(plan, plan.ranked.log.log_start_offset)
-    choice.keep_gaps_from(plan.start_offset)
 
 
 def _is_in_best(file: SourceFile) -> bool:

@@ -23,9 +23,8 @@ from kafka_segments.formats.building import (
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.outputs import OutputFile
 from kafka_segments.io.storage import Source
-from kafka_segments.salvage.choice import MissingOffsets
 from kafka_segments.salvage.digests import Digests
-from kafka_segments.salvage.ledger import ResultPiece
+from kafka_segments.salvage.ledger import MissingOffsets, ResultPiece
 from kafka_segments.salvage.log_state import LogState, note_batch
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import changed_error
@@ -235,7 +234,7 @@ def new_follower(state: LogState, base_offset: int) -> _Follower:
 def noting_gaps(
     state: LogState, pieces: Iterable[ResultPiece], gaps: Iterable[MissingOffsets]
 ) -> Iterator[ResultPiece]:
-    """Yield pieces, and note in the state the gaps before each."""
+    """Yield pieces, and note in the state the gaps before each, and in the end those after them all."""
     missing = iter(gaps)
     gap = next(missing, None)
     for piece in pieces:
@@ -243,6 +242,9 @@ def noting_gaps(
             state.lose(gap)
             gap = next(missing, None)
         yield piece
+    while gap is not None:
+        state.lose(gap)
+        gap = next(missing, None)
 
 
 def follow_only(
@@ -271,7 +273,7 @@ class _PlainFollower:
         shift = piece.to_position - piece.position
         for entry in Scan(source, headers_only=True).entries(piece.position):
             if not isinstance(entry, Batch):
-                raise changed_error(source, entry.position)
+                raise changed_error(source, entry)
             aborted = note_batch(self._state, entry, source)
             if aborted is not None:
                 yield aborted

@@ -105,9 +105,9 @@ def salvage(
             fragments = Fragments(hidden)
             job = Job(places, hidden, named, retention_ms, now_ms, digests, fragments, counter.add)
             done = _run(job, _by_partition(copies), jobs, counter)
-        properties = properties_in(places, copies)
+        properties, wrong = properties_in(places, copies)
         result = _result(sources, copies, done, skipped, job)
-        result.notes.extend(_notes_on(properties))
+        result.notes.extend([*wrong, *_notes_on(properties)])
         if hidden is not None and real is not None:
             _write_rest(hidden, named, result, list(dict.fromkeys(properties.values())))
             sync_tree(hidden, named)
@@ -190,7 +190,8 @@ def _one(job: Job, group: list[PartitionCopy]) -> DonePartition:
             raise
         name = group[0].topic, group[0].partition
         values = {"topic": name[0], "partition": name[1], "error": str(error), "files": []}
-        return DonePartition(*name, None, job.fragments.add([json.dumps(values)]), True, error)
+        text = job.fragments.add([json.dumps(values)])
+        return DonePartition(*name, text, has_findings=True, error=error)
 
 
 def _result(
@@ -221,7 +222,7 @@ def _result(
 def _notes_on(properties: Mapping[str, bytes]) -> Iterator[str]:
     """Yield what to do for `meta.properties`, if the sources have none or different ones."""
     if not properties:
-        yield "the sources have no meta.properties: copy that of the broker that starts on the result"
+        yield "the sources have no sound meta.properties: copy that of the broker that starts on the result"
     elif len(set(properties.values())) > 1:
         names = ", ".join(properties)
         yield f"the sources are of several brokers: copy the meta.properties of the one that starts: {names}"
@@ -248,11 +249,7 @@ def _write_rest(hidden: str, named: str, result: Salvaged, properties: Sequence[
     """Write the files beside the partitions, and the manifest."""
     directory, path = os.path.join(hidden, "log"), os.path.join(named, "log")
     make_directories(directory)
-    offsets = {
-        (one.topic, one.partition): (one.summary["log_start_offset"], one.summary["log_end_offset"])
-        for one in result.partitions
-        if one.summary is not None
-    }
+    offsets = {(one.topic, one.partition): one.bounds for one in result.partitions if one.bounds is not None}
     write_root_files(directory, path, offsets, properties)
     output = OutputFile(os.path.join(hidden, "manifest.json"), os.path.join(named, "manifest.json"))
     with closing(output):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
 
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import NO_END
@@ -21,9 +23,8 @@ from kafka_segments.io.outputs import (
 from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
-from kafka_segments.salvage.choice import MissingOffsets
 from kafka_segments.salvage.digests import Digests
-from kafka_segments.salvage.ledger import Fate, Ledger, ResultPiece, Status
+from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, Status
 from kafka_segments.salvage.log_directory import sync_tree
 from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.partition_job import epochs_of
@@ -37,6 +38,9 @@ from kafka_segments.segment.segment import open_segment
 
 __all__ = ["SliceRange", "Sliced", "slice_partition"]
 
+_MAX_LISTED = 1_000  # gaps, and ranges of bytes
+_Item = TypeVar("_Item")
+
 
 @dataclass(frozen=True, slots=True)
 class SliceRange:
@@ -46,7 +50,7 @@ class SliceRange:
         start: first offset.
         end: offset after the last one.
         since: least timestamp, in milliseconds; None for any.
-        until: greatest timestamp; likewise.
+        until: timestamp above the greatest one; likewise.
     """
 
     start: int = 0
@@ -65,12 +69,12 @@ class SliceRange:
         if head.last_offset < self.start or first >= self.end:
             return False
         since = -NO_END if self.since is None else self.since
-        until = NO_END if self.until is None else self.until
+        until = NO_END + 1 if self.until is None else self.until
         if self.since is None and self.until is None:
             return True
         if head.max_timestamp < since:
             return False
-        if head.max_timestamp <= until:
+        if head.max_timestamp < until:
             return True
         return not head.is_append_time and self._has_time(source, head, since, until)
 
@@ -80,7 +84,7 @@ class SliceRange:
             return False
         with open_segment(source) as segment:
             return any(
-                since <= record.timestamp <= until and self.start <= record.offset < self.end
+                since <= record.timestamp < until and self.start <= record.offset < self.end
                 for record in segment.iter_records(batch)
             )
 
@@ -94,8 +98,11 @@ class Sliced:
         first: first offset; None if nothing is in the range.
         last: last offset.
         num_bytes: of the segments.
-        gaps: offsets of the range that are in no copy.
-        unused: ranges of bytes that may have had offsets of the range, and could not be used.
+        gaps: offsets of the range that are in no copy, the first 1,000 of `num_gaps`.
+        num_gaps: how many there are.
+        unused: ranges of bytes that may have had offsets of the range, and could not be used; the first 1,000
+            of `num_unused`.
+        num_unused: how many there are.
         paths: of the files that `unused` refers to.
     """
 
@@ -104,7 +111,9 @@ class Sliced:
     last: int | None
     num_bytes: int
     gaps: list[MissingOffsets]
+    num_gaps: int
     unused: list[Fate]
+    num_unused: int
     paths: list[str]
 
 
@@ -176,8 +185,7 @@ def _check_one(copies: Sequence[PartitionCopy], source: str) -> None:
 
 
 def _write(plan: PartitionPlan, wanted: SliceRange, sink: PartitionSink) -> Sliced:
-    gaps = [one for one in plan.choice.gaps if one.last >= wanted.start and one.first < wanted.end]
-    segments = list(sink.write(_pieces_of(plan, wanted), gaps))
+    segments = list(sink.write(_pieces_of(plan, wanted), _gaps_of(plan, wanted)))
     if not segments:
         segments = [sink.write_empty(max(wanted.start, plan.start_offset))]
     first, last = segments[0].first, segments[-1].last
@@ -186,9 +194,21 @@ def _write(plan: PartitionPlan, wanted: SliceRange, sink: PartitionSink) -> Slic
     bounded = replace(plan, start_offset=start, end_offset=end)
     sink.write_small_files(end, epochs_of(bounded, sink.state), plan.ranked.log.topic_id)
     fates = (fate for file in plan.files for fate in plan.ledger.fates(file.number))
-    unused = [fate for fate in fates if _is_lost(fate, wanted)]
+    unused, num_unused = _some_of(fate for fate in fates if _is_lost(fate, wanted))
+    gaps, num_gaps = _some_of(_gaps_of(plan, wanted))
     num_bytes = sum(one.size for one in segments)
-    return Sliced(segments, first, last, num_bytes, gaps, unused, [file.path for file in plan.files])
+    paths = [file.path for file in plan.files]
+    return Sliced(segments, first, last, num_bytes, gaps, num_gaps, unused, num_unused, paths)
+
+
+def _gaps_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[MissingOffsets]:
+    return (one for one in plan.gaps() if one.last >= wanted.start and one.first < wanted.end)
+
+
+def _some_of(items: Iterator[_Item]) -> tuple[list[_Item], int]:
+    """Return the first items, and how many there are."""
+    first = list(islice(items, _MAX_LISTED))
+    return first, len(first) + sum(1 for _ in items)
 
 
 def _is_lost(fate: Fate, wanted: SliceRange) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
-from kafka_segments.formats.entries import Damage, Padding
+from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import BLOCK_SIZE, Source
 from kafka_segments.salvage.ledger import Fate, Ledger, SoundStretch, Status
@@ -191,16 +191,21 @@ def heads_in(source: Source, position: int, end_position: int) -> Iterator[Heade
     """
     for head in iter_header_summaries(source, position):
         if not isinstance(head, HeaderSummary) or head.end_position > end_position:
-            raise changed_error(source, head.position)
+            raise changed_error(source, head)
         yield head
         if head.end_position == end_position:
             return
 
 
-def changed_error(source: Source, position: int) -> ReadError:
-    """Make the error for a file that is another one than when it was surveyed."""
+def changed_error(source: Source, found: Batch | Damage | HeaderSummary | Padding) -> ReadError:
+    """Return the error for something that was not there when the file was surveyed.
+
+    That is the disk's own error, if it fails now and did not before.
+    """
+    if isinstance(found, Damage) and isinstance(found.error, ReadError):
+        return found.error
     detail = "what is here has changed while it was read; give a copy that nothing writes to"
-    return ReadError(detail, position=position, path=source.name)
+    return ReadError(detail, position=found.position, path=source.name)
 
 
 def parts_at(source: Source, stretch: SoundStretch, offset: int) -> Parts:
