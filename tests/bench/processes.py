@@ -279,6 +279,16 @@ def verification(corpora: Mapping[str, Corpus]) -> Iterator[Figure]:
             yield dataclasses.replace(figure, seconds=seconds, passes=7)
 
 
+def salvaging(corpus: Corpus) -> Figure:
+    """How `salvage` compares with cp on the same disk; see `salvaging`."""
+    words = [sys.executable, "-m", "tests.bench.salvaging", str(corpus.path), str(programs.BUILD)]
+    seconds, answer, _ = run(words)
+    note = f"wall: cp and fsync {answer['cp']:.2f} s, salvage {answer['salvage']:.2f} s"
+    value = answer["cp"] / answer["salvage"]
+    title = "salvage beside cp on the same disk"
+    return Figure("salvage", title, corpus.name, "x", value, corpus.num_bytes, seconds, 5, note)
+
+
 def attempt(name: str, work: Callable[[], Iterator[Figure] | Figure]) -> list[Figure]:
     """What a measurement gives; where it fails, one figure that says so."""
     try:
@@ -297,6 +307,7 @@ def measure(corpora: Mapping[str, Corpus], rounds: int) -> list[Figure]:
     figures += attempt("streamed-memory", lambda: streamed_memory(huge))
     figures += attempt("like-kafka", lambda: like_kafka(corpus, rounds))
     figures += attempt("verify", lambda: verification(corpora))
+    figures += attempt("salvage", lambda: salvaging(corpus))
     figures += attempt("import", lambda: import_time(rounds))
     figures += attempt("ls", lambda: listing(corpus, rounds))
     return figures + attempt("first-decode", lambda: first_decode(corpus, rounds))

@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 from crc32c import crc32c
-from tests.bench import corpora, encoding, goals, ours, passes, processes, report, rounds, searching
+from tests.bench import (
+    corpora,
+    encoding,
+    goals,
+    ours,
+    passes,
+    processes,
+    report,
+    rounds,
+    salvaging,
+    searching,
+)
 from tests.bench.corpora import MIB, Corpus
 from tests.bench.decoders import DECODERS
 from tests.bench.processes import Figure
@@ -226,6 +237,16 @@ def test_copies_go_on_with_their_offsets(small_corpora: dict[str, Path], tmp_pat
     twice = passes.make("aiokafka", tmp_path / "twice.log")()
     assert one.checksum is not None
     assert (twice.records, twice.checksum) == (2 * one.records, 2 * one.checksum + one.records * one.records)
+
+
+def test_salvage_and_cp_make_the_same_segment(tmp_path: Path) -> None:
+    path = tmp_path / "source" / "orders-0" / f"{0:020}.log"
+    path.parent.mkdir(parents=True)
+    corpora.write_plain(path, MIB // 16, 16384, corpora.rows_of("json170", num_values=1000))
+    salvaging.copied(tmp_path / "source", tmp_path / "cp")
+    salvaging.salvaged(tmp_path / "source", tmp_path / "salvage")
+    made = [tmp_path / name / "orders-0" / path.name for name in ("cp", "salvage/log")]
+    assert [one.read_bytes() for one in made] == [path.read_bytes()] * 2
 
 
 def test_find_reads_a_whole_corpus_and_the_least_seconds_count(tmp_path: Path) -> None:
