@@ -113,7 +113,7 @@ def build_producer_snapshot(entries: Sequence[Mapping[str, int]]) -> bytes:
         entries: one a producer, by the names of the declaration.
     """
     declaration = _declarations("kafka_producer_snapshot").KafkaProducerSnapshot
-    snapshot: bytes = declaration.build({"producer_entries": [dict(entry) for entry in entries]})
+    snapshot: bytes = declaration.build({"producer_entries": list(entries)})
     return snapshot
 
 

@@ -1,4 +1,4 @@
-"""`meta.properties`, which says whose log directory it is in: cluster, node, and the directory's own id."""
+"""File `meta.properties`: whose log directory it is in, by cluster, node and id of the directory."""
 
 from __future__ import annotations
 

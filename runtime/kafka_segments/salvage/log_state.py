@@ -15,7 +15,7 @@ from typing import Any
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.storage import Source
-from kafka_segments.salvage.epoch_runs import EpochRun, EpochRuns
+from kafka_segments.salvage.batch_epochs import BatchEpochs, EpochBatches
 from kafka_segments.salvage.ledger import MissingOffsets
 from kafka_segments.segment.batch_records import open_records
 from kafka_segments.segment.index_files import AbortedTxn, ProducerEntry
@@ -32,7 +32,7 @@ from kafka_segments.write.producer_state import Appended, Producers
 
 __all__ = ["LogState"]
 
-_MAX_PRODUCERS = 100_000
+_MAX_PRODUCERS = 20_000  # of a snapshot; building it takes some KiB for each
 _MAX_OPEN = 10_000  # producers with an open transaction, which take a KiB each
 _MAX_KEPT = 1024
 _LARGEST_MARKER = 1 << 20  # bytes, as brokers allow of any batch by default; they write less than 100
@@ -52,7 +52,7 @@ class LogState:
     """
 
     start_offset: int
-    epochs: EpochRuns = field(default_factory=EpochRuns)
+    epochs: BatchEpochs = field(default_factory=BatchEpochs)
     has_all_producers: bool = True
     num_forgotten: int = 0
 
@@ -183,7 +183,7 @@ class LogState:
 def note_batch(state: LogState, batch: Batch, source: Source) -> AbortedTxn | None:
     """Note one batch; return the transaction that it aborts."""
     first = batch.last_offset if batch.base_offset is None else batch.base_offset
-    state.epochs.note(EpochRun(batch.partition_leader_epoch, first, first))
+    state.epochs.note(EpochBatches(batch.partition_leader_epoch, first, first))
     aborted = None
     if batch.magic >= 2 and batch.producer_id >= 0:
         if batch.is_control:
@@ -213,7 +213,9 @@ def note_table(
     )
     starts = [0, *(np.flatnonzero(epochs[1:] != epochs[:-1]) + 1).tolist()]
     for first, end in pairwise([*starts, len(entries)]):
-        state.epochs.note(EpochRun(int(epochs[first]), int(bases[first]), int(bases[end - 1]), end - first))
+        state.epochs.note(
+            EpochBatches(int(epochs[first]), int(bases[first]), int(bases[end - 1]), end - first)
+        )
     has_producer = is_batch & (entries.column("producer_id") >= 0)
     controls = np.flatnonzero(has_producer & (entries.column("is_control") != 0)).tolist()
     start = 0

@@ -29,6 +29,7 @@ from kafka_segments.segment.index_files import LeaderEpoch, read_producer_snapsh
 __all__ = ["DonePartition", "Job", "epochs_of", "salvage_partition", "seeded_state"]
 
 _NUM_ATTEMPTS = 3
+_LARGEST_SNAPSHOT = 2 << 20  # bytes that are read: of some ten thousand producers
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,10 @@ def seeded_state(places: Places, plan: PartitionPlan) -> LogState:
     first = next(iter(plan.ranked.copies[0].copy.segments), None)
     snapshot = None if first is None else first.beside.get("snapshot")
     if first is None or snapshot is None or first.base_offset != plan.choice.start_offset:
+        return state
+    if snapshot.size > _LARGEST_SNAPSHOT:
+        what = f"{snapshot.path}: {snapshot.size} bytes are more than are read of a snapshot"
+        plan.notes.append(f"{what}; the producers before the first batch are not known")
         return state
     try:
         state.seed(read_producer_snapshot(open_file(places, snapshot)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any
 
 from kafka_segments.formats import increment_sequence
@@ -112,7 +113,7 @@ class Producers:
                 self._open[entry.producer_id] = entry.current_txn_first_offset
 
     def forget_oldest(self, most: int) -> int:
-        """Forget producers without an open transaction, those that were met first, if there are too many.
+        """Forget producers without an open transaction, those silent for longest, if there are too many.
 
         It waits until they are a tenth more, so that it seldom has to look for them.
 
@@ -123,7 +124,8 @@ class Producers:
         surplus = len(self._known) - most
         if surplus <= most // 10:
             return 0
-        names = [one for one in self._known if one not in self._open][:surplus]
+        idle = (one for one in self._known if one not in self._open)
+        names = nsmallest(surplus, idle, key=lambda one: self._known[one].timestamp)
         for name in names:
             del self._known[name]
         return len(names)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.segment.index_files import LeaderEpoch
 
-__all__ = ["EpochRun", "EpochRuns"]
+__all__ = ["BatchEpochs", "EpochBatches"]
 
 _MAX_RUNS = 50_000
 
 
 @dataclass(slots=True)
-class EpochRun:
+class EpochBatches:
     """Batches of one leader epoch.
 
     Attributes:
@@ -34,13 +34,13 @@ class EpochRun:
     num_batches: int = 1
 
 
-class EpochRuns:
+class BatchEpochs:
     """Runs of batches by leader epoch, in the order of their offsets."""
 
     def __init__(self) -> None:
-        self._runs: list[EpochRun] = []
+        self._runs: list[EpochBatches] = []
 
-    def note(self, run: EpochRun) -> None:
+    def note(self, run: EpochBatches) -> None:
         """Add batches; those without an epoch, -1, are passed over."""
         runs = self._runs
         if run.epoch < 0:
