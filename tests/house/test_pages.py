@@ -88,11 +88,11 @@ def test_the_source_archive_has_what_readme_leads_to() -> None:
     assert [one for one in sorted(linked) if not f"/{one}".startswith(tuple(included))] == []
 
 
-# Flags of other programs: spark-submit, flock, pytest, Nim's compiler, codegen.py, those of tests; a colour
-# of a style.
+# Flags of other programs: spark-submit, flock, pytest, Nim's compiler, ddrescue, kafka-leader-election.sh,
+# codegen.py, those of tests; a colour of a style.
 OTHERS = (
-    "archives check conf count deploy-mode first full good nonblock out overflowChecks parallel py-files "
-    "randomly-seed resume target verb"
+    "archives check conf count deploy-mode election-type fill-mode first full good no-scrape nonblock out "
+    "overflowChecks parallel py-files randomly-seed resume retry-passes target verb"
 )
 
 

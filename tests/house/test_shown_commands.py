@@ -18,6 +18,9 @@ from kafka_segments.cli.main import _parser
 HERE = "tests/house/test_shown_commands.py"
 LINES = "tests/cli/test_command_lines.py"
 OPERATIONS = "tests/ingest/test_operations_page.py::test_the_tests_know_all_code_of_the_page"
+BROKEN_DISK = (
+    "tests/salvage/test_broken_disk_page.py::test_the_page_leads_to_a_broker_that_serves_what_is_left"
+)
 # How a block begins, by page: the test that runs it. Those of the page on operations are in its own list.
 RUN_BY = {
     "CONTRIBUTING.md": {"make test-fast": "tests/house/test_docs.py::test_commands_in_documents_exist"},
@@ -47,13 +50,14 @@ RUN_BY = {
     "docs/languages.md": {
         "kafka-segments schemas list": "tests/cli/test_schemas.py::test_commands_of_the_page"
     },
+    "docs/operations/broken-disk.md": {"": BROKEN_DISK},
     "docs/operations/pipeline.md": {"": OPERATIONS},
     "docs/report.md": {
         "kafka-segments report": "tests/cli/test_report_verb.py::test_the_command_of_the_page"
     },
     "docs/salvage.md": {
         "kafka-segments salvage": "tests/salvage/test_salvage_page.py::test_the_lines_about_salvage_run",
-        "kafka-segments slice": "tests/salvage/test_salvage_page.py::test_the_lines_about_slices_run",
+        "mkdir cut": "tests/salvage/test_salvage_page.py::test_the_lines_about_slices_run",
     },
     "docs/sizes.md": {
         "kafka-segments sizes": "tests/cli/test_sizes.py::test_the_commands_of_the_page_run",

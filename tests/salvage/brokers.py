@@ -42,7 +42,8 @@ def wait_for_retention(bootstrap: str) -> None:
 
 def bounds_of(bootstrap: str, topic: str) -> tuple[int, int]:
     """Where the log of a topic's partition 0 begins and ends."""
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "nobody"})
+    settings = {"bootstrap.servers": bootstrap, "group.id": "nobody", "isolation.level": "read_uncommitted"}
+    consumer = confluent_kafka.Consumer(settings)
     try:
         found: tuple[int, int] = consumer.get_watermark_offsets(
             confluent_kafka.TopicPartition(topic, 0), timeout=30

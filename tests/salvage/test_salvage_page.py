@@ -42,7 +42,7 @@ def test_the_lines_about_salvage_run(here: Path, capfdbinary: pytest.CaptureFixt
 
 
 def test_the_lines_about_slices_run(here: Path) -> None:
-    by_offset, by_time = lines("kafka-segments slice")
+    by_offset, by_time = lines("mkdir cut")
     assert main(by_offset) == 0
     by_time[2] = "cut/orders-1"
     assert main(by_time) == 0

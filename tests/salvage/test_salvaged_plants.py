@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.broker.harness import HERE, create, put_in, read_by_librdkafka
 from tests.broker.partitions import Partition
-from tests.forms import IS_FULL, pick
+from tests.forms import pick
 from tests.invariant.decode import sound_batches
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit
@@ -78,12 +78,15 @@ UNREADABLE = {"payload", "records", "record-offsets", "last-offset"}
 
 
 def touched(name: str, one: Planted) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Partitions of a result that a plant has to do with: topic on the broker, and the manifest's words."""
+    """Partitions of a result that a plant has to do with: topic on the broker, and the manifest's words.
+
+    If it has to do with the log directory alone, that is the first one.
+    """
     named = {Path(path).parent.name for _check, path, *_ in one.plant.expected}
-    for partition in one.account.partitions:
-        directory = f"{partition['topic']}-{partition['partition']}"
-        if directory in named or directory not in PARTITIONS or (directory == "multi-0" and not named):
-            yield f"p{NAMES.index(name)}-{directory}", partition
+    found = {f"{words['topic']}-{words['partition']}": words for words in one.account.partitions}
+    chosen = {key for key in found if key in named or key not in PARTITIONS} or {min(found)}
+    for directory in sorted(chosen):
+        yield f"p{NAMES.index(name)}-{directory}", found[directory]
 
 
 @pytest.mark.long(short=False)
@@ -122,4 +125,4 @@ def test_a_broker_starts_on_all_results(found: dict[str, Planted], tmp_path: Pat
             offsets = [row.offset for row in rows if row.offset >= starts.get(partition.topic, 0)]
             assert [row.offset for row in read[partition.topic]] == offsets, partition.topic
     tell("broker on plants", {"partitions": len(promised), "records": sum(map(len, read.values()))})
-    assert len(promised) > len(PLANTS) > 80 or not IS_FULL
+    assert len(promised) >= len(NAMES)
