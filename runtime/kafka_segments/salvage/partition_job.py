@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
@@ -26,8 +26,9 @@ from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment,
 from kafka_segments.salvage.quarantine_files import write_quarantine
 from kafka_segments.segment.index_files import LeaderEpoch, read_producer_snapshot
 
-__all__ = ["DonePartition", "Job", "epochs_of", "salvage_partition", "seeded_state"]
+__all__ = ["DonePartition", "Job", "epochs_of", "repeated", "salvage_partition", "seeded_state"]
 
+_Result = TypeVar("_Result")
 _NUM_ATTEMPTS = 3
 _LARGEST_SNAPSHOT = 2 << 20  # bytes that are read: of some ten thousand producers
 
@@ -90,19 +91,28 @@ class DonePartition:
 def salvage_partition(job: Job, copies: Sequence[PartitionCopy]) -> DonePartition:
     """Salvage one partition.
 
-    What was read once may be unreadable the next time, as on a failing disk: then all is read anew, and that
-    place counts as unreadable from the beginning.
-
     Raises:
         OutputError: the disk is full, or fails.
         OptionError: the copies are of two topics with one name.
         KafkaFormatError: a source cannot be opened, or was another one at each of three attempts. Nothing of
             the partition is left then.
     """
+    return repeated(lambda: _attempt(job, copies))
+
+
+def repeated(attempt: Callable[[], _Result]) -> _Result:
+    """Return the result of an attempt, of which there are more where a source cannot be read as before.
+
+    What was read once may be unreadable the next time, as on a failing disk: then all is read anew, and that
+    place counts as unreadable from the beginning.
+
+    Raises:
+        ReadError: it was another one at each of three attempts.
+    """
     for _ in range(_NUM_ATTEMPTS - 1):
         with suppress(ReadError):
-            return _attempt(job, copies)
-    return _attempt(job, copies)
+            return attempt()
+    return attempt()
 
 
 def _attempt(job: Job, copies: Sequence[PartitionCopy]) -> DonePartition:

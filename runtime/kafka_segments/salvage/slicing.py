@@ -5,7 +5,7 @@ Whole batches are copied byte for byte, so the first and the last may have recor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -27,7 +27,7 @@ from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, Status
 from kafka_segments.salvage.log_directory import sync_tree
 from kafka_segments.salvage.log_state import LogState
-from kafka_segments.salvage.partition_job import epochs_of
+from kafka_segments.salvage.partition_job import epochs_of, repeated
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
 from kafka_segments.salvage.salvaging import Progress, check_destination
@@ -143,7 +143,6 @@ def slice_partition(
     copies = discover(places, [source], prefer_names=True)
     _check_one(copies, source)
     real = check_destination(destination, copies)
-    hidden = hidden_sibling(real)
     total, done = 2 * num_bytes_of(copies), 0
 
     def add(num_bytes: int) -> None:
@@ -151,28 +150,43 @@ def slice_partition(
         done += num_bytes
         progress(min(done, total), total)
 
-    make_directory(hidden, destination)
-    try:
-        with Digests() as digests, closing(Ledger()) as ledger:
-            plan = make_plan(places, copies, ledger=ledger, digests=None, progress=add)
-            with closing(plan.files):
-                sink = PartitionSink(
-                    hidden,
-                    destination,
-                    state=LogState(plan.start_offset),
-                    files=plan.files,
-                    digests=digests,
-                    known={},
-                    progress=add,
-                )
-                with closing(sink):
-                    found = _write(plan, wanted, sink)
-        sync_tree(hidden, destination)
-        publish_directory(hidden, real, destination)
-    except BaseException:
-        discard_directory(hidden)
-        raise
-    return found
+    def attempt() -> Sliced:
+        hidden = hidden_sibling(real)
+        make_directory(hidden, destination)
+        try:
+            found = _written(copies, wanted, (hidden, destination), places=places, progress=add)
+            sync_tree(hidden, destination)
+            publish_directory(hidden, real, destination)
+        except BaseException:
+            discard_directory(hidden)
+            raise
+        return found
+
+    return repeated(attempt)
+
+
+def _written(
+    copies: Sequence[PartitionCopy],
+    wanted: SliceRange,
+    directories: tuple[str, str],
+    *,
+    places: Places,
+    progress: Callable[[int], None],
+) -> Sliced:
+    """Write a slice into a directory, which is given with its path when it is published."""
+    with Digests() as digests, closing(Ledger()) as ledger:
+        plan = make_plan(places, copies, ledger=ledger, digests=None, progress=progress)
+        with closing(plan.files):
+            sink = PartitionSink(
+                *directories,
+                state=LogState(plan.start_offset),
+                files=plan.files,
+                digests=digests,
+                known={},
+                progress=progress,
+            )
+            with closing(sink):
+                return _write(plan, wanted, sink)
 
 
 def _check_one(copies: Sequence[PartitionCopy], source: str) -> None:
