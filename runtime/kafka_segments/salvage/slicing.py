@@ -58,6 +58,10 @@ class SliceRange:
     since: int | None = None
     until: int | None = None
 
+    def touches(self, first: int, last: int) -> bool:
+        """Return whether some of the offsets from `first` to `last` may be in the range."""
+        return self.start < self.end and last >= self.start and first < self.end
+
     def holds(self, source: Source, head: HeaderSummary, first: int) -> bool:
         """Return whether a batch has a record of the range.
 
@@ -66,7 +70,7 @@ class SliceRange:
         Raises:
             KafkaFormatError: the records of a batch must be read for that, and cannot.
         """
-        if head.last_offset < self.start or first >= self.end:
+        if not self.touches(first, head.last_offset):
             return False
         since = -NO_END if self.since is None else self.since
         until = NO_END + 1 if self.until is None else self.until
@@ -216,7 +220,7 @@ def _write(plan: PartitionPlan, wanted: SliceRange, sink: PartitionSink) -> Slic
 
 
 def _gaps_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[MissingOffsets]:
-    return (one for one in plan.gaps() if one.last >= wanted.start and one.first < wanted.end)
+    return (one for one in plan.gaps() if wanted.touches(one.first, one.last))
 
 
 def _some_of(items: Iterator[_Item]) -> tuple[list[_Item], int]:
@@ -228,15 +232,14 @@ def _some_of(items: Iterator[_Item]) -> tuple[list[_Item], int]:
 def _is_lost(fate: Fate, wanted: SliceRange) -> bool:
     if fate.status not in (Status.QUARANTINED, Status.UNREADABLE):
         return False
-    is_before = fate.last is not None and fate.last < wanted.start
-    return not is_before and not (fate.first is not None and fate.first >= wanted.end)
+    return wanted.touches(0 if fate.first is None else fate.first, NO_END if fate.last is None else fate.last)
 
 
 def _pieces_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[ResultPiece]:
     """Yield the parts of a plan's pieces that are wanted, adjacent batches as one."""
     size, base, segment = 0, 0, -1  # of the segment of the slice, and which one of the plan it is of
     for piece in plan.ledger.pieces():
-        if piece.last < wanted.start or piece.first >= wanted.end:
+        if not wanted.touches(piece.first, piece.last):
             continue
         for part in _parts_of(plan.files.source(piece.file), piece, wanted):
             if piece.segment != segment:
