@@ -54,6 +54,11 @@ from kafka_segments.formats.messages import (
     read_message,
     read_message_leniently,
 )
+from kafka_segments.formats.meta_properties import (
+    MAX_LEN_META_PROPERTIES,
+    MetaProperties,
+    read_meta_properties,
+)
 from kafka_segments.formats.metadata_first import MetadataFirstReader
 from kafka_segments.formats.offset_checkpoint import MAX_LEN_OFFSET_CHECKPOINT, read_offset_checkpoint
 from kafka_segments.formats.other_formats import (
@@ -82,6 +87,7 @@ __all__ = [
     "LEN_TIME_ENTRY",
     "LEN_TRANSACTION_ENTRY",
     "MAGICS",
+    "MAX_LEN_META_PROPERTIES",
     "MAX_LEN_OFFSET_CHECKPOINT",
     "MIN_LEN_BODY",
     "OFS_LEN_BODY",
@@ -91,6 +97,7 @@ __all__ = [
     "CutMessage",
     "FrameReader",
     "Message",
+    "MetaProperties",
     "MetadataFirstReader",
     "Prefix",
     "RecordReader",
@@ -113,6 +120,7 @@ __all__ = [
     "read_message",
     "read_message_0_7",
     "read_message_leniently",
+    "read_meta_properties",
     "read_offset_checkpoint",
     "read_offset_entries",
     "read_partition_metadata",

@@ -26,7 +26,8 @@ LOG_START = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
-ROOT_FILES = (LOG_START, RECOVERY_POINT, "meta.properties")
+META_PROPERTIES = "meta.properties"
+ROOT_FILES = (LOG_START, RECOVERY_POINT, META_PROPERTIES)
 """Files that identify the top of a log directory."""
 _LOCK = ".lock"
 

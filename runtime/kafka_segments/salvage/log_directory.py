@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError, OutputError, raise_unless_file_at_fault
+from kafka_segments import formats
+from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, raise_unless_file_at_fault
 from kafka_segments.formats.building import build_offset_checkpoint
 from kafka_segments.formats.file_names import above
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, sync_directory
-from kafka_segments.log.meta_properties import META_PROPERTIES, read_meta_properties
+from kafka_segments.log.checkpoints import META_PROPERTIES
 from kafka_segments.log.model import PartitionCopy
 
 __all__ = ["METADATA_TOPIC", "copy_metadata_files", "properties_in", "sync_tree", "write_root_files"]
@@ -38,9 +39,9 @@ def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict
         if content is None:
             continue
         try:
-            read_meta_properties(content)
+            formats.read_meta_properties(content)
             found[path] = content
-        except CorruptIndexError as error:
+        except DecodeError as error:
             wrong.append(
                 f"{path}: {error.detail}; a broker does not start with it, and it was not taken over"
             )

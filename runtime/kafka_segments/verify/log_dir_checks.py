@@ -14,8 +14,7 @@ from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import LEFT_ALONE, above, directory_of, parse_directory_name, real_path
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.checkpoints import HIGH_WATERMARK, RECOVERY_POINT, ROOT_FILES
-from kafka_segments.log.meta_properties import META_PROPERTIES, read_meta_properties
+from kafka_segments.log.checkpoints import HIGH_WATERMARK, META_PROPERTIES, RECOVERY_POINT, ROOT_FILES
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.verify.partition_checks import VerifyOptions
@@ -25,7 +24,6 @@ __all__ = ["check_log_dirs"]
 
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _PUT_ASIDE = (*LEFT_ALONE, ".deleted", ".cleaned", ".swap")
-_MAX_LEN_META = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +33,7 @@ class _Root:
     path: str
     real_path: str
     names: frozenset[str]
-    meta: dict[str, str] | None
-
-    @property
-    def node_id(self) -> str | None:
-        meta = self.meta or {}
-        return meta.get("node.id", meta.get("broker.id"))
+    meta: formats.MetaProperties | None
 
 
 def check_log_dirs(
@@ -100,7 +93,9 @@ def _real_root(copy: PartitionCopy) -> str:
     return real_path(above(copy.path or "."))
 
 
-def _meta_of(places: Places, root: str, names: frozenset[str], sink: CheckSink) -> dict[str, str] | None:
+def _meta_of(
+    places: Places, root: str, names: frozenset[str], sink: CheckSink
+) -> formats.MetaProperties | None:
     path = f"{root.rstrip('/')}/{META_PROPERTIES}"
     if META_PROPERTIES not in names:
         sink.add(
@@ -109,7 +104,8 @@ def _meta_of(places: Places, root: str, names: frozenset[str], sink: CheckSink) 
         return None
     try:
         with closing(places.open(path)) as source:
-            return read_meta_properties(bytes(source.read(0, min(source.size, _MAX_LEN_META))))
+            size = min(source.size, formats.MAX_LEN_META_PROPERTIES + 1)  # one more, to be rejected
+            return formats.read_meta_properties(bytes(source.read(0, size)))
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         sink.add("meta-properties", error.detail, path=path, error=error)
@@ -117,31 +113,22 @@ def _meta_of(places: Places, root: str, names: frozenset[str], sink: CheckSink) 
 
 
 def _check_meta(roots: Sequence[_Root], options: VerifyOptions, sink: CheckSink) -> None:
-    known = [root for root in roots if root.meta is not None]
-    first = next((root for root in known if root.meta and root.meta.get("cluster.id")), None)
+    known = [(root, root.meta) for root in roots if root.meta is not None]
+    first = next((one for one in known if one[1].cluster_id), None)
     directories: dict[str, _Root] = {}
-    for root in known:
-        assert root.meta is not None
+    for root, meta in known:
         path = f"{root.path}/{META_PROPERTIES}"
-        cluster = root.meta.get("cluster.id")
+        cluster = meta.cluster_id
         if options.cluster_id is not None and cluster != options.cluster_id:
             sink.add(
                 "cluster-id", f"cluster.id is {cluster}, and --cluster-id {options.cluster_id}", path=path
             )
-        elif (
-            options.cluster_id is None
-            and first is not None
-            and first.meta
-            and cluster not in (None, first.meta["cluster.id"])
-        ):
-            sink.add(
-                "cluster-id",
-                f"cluster.id is {cluster}, and that of {first.path} {first.meta['cluster.id']}",
-                path=path,
-            )
-        if options.node_id is not None and root.node_id != str(options.node_id):
-            sink.add("node-id", f"node.id is {root.node_id}, and --node-id {options.node_id}", path=path)
-        directory_id = root.meta.get("directory.id")
+        elif options.cluster_id is None and first is not None and cluster not in (None, first[1].cluster_id):
+            detail = f"cluster.id is {cluster}, and that of {first[0].path} {first[1].cluster_id}"
+            sink.add("cluster-id", detail, path=path)
+        if options.node_id is not None and meta.node_id != options.node_id:
+            sink.add("node-id", f"node.id is {meta.node_id}, and --node-id {options.node_id}", path=path)
+        directory_id = meta.directory_id
         if directory_id is not None and directory_id in directories:
             other = directories[directory_id].path
             sink.add(
@@ -164,7 +151,8 @@ def _check_topic_ids(copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
 
 
 def _check_duplicates(roots: Sequence[_Root], copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
-    nodes = {root.real_path: (root.meta.get("cluster.id"), root.node_id) for root in roots if root.meta}
+    known = [(root.real_path, root.meta) for root in roots if root.meta is not None]
+    nodes = {path: (meta.cluster_id, meta.node_id) for path, meta in known if meta.node_id is not None}
     firsts: dict[tuple[object, str, int], PartitionCopy] = {}
     for copy in copies:
         node = nodes.get(_real_root(copy))
