@@ -147,7 +147,19 @@ def test_an_lz4_block_that_ends_behind_the_payload_is_not_read():
 
 def test_lz4_frames_with_extras_are_left_to_the_module():
     content = b"records" * 1000
-    for extras in ({"store_size": True}, {"content_checksum": True}, {"block_checksum": True}):
+    for extras in ({"store_size": True}, {"content_checksum": True}):
         payload = lz4_frame(content, **extras)
         assert directly("lz4", payload) is None
         assert by_module("lz4", payload) == content
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_checksums_of_lz4_blocks_are_verified(is_stored):
+    """As aiokafka writes them; Kafka's Lz4BlockInputStream refuses a wrong one."""
+    content = Random(3).randbytes(200_000) if is_stored else b"records" * 30_000
+    payload = bytearray(lz4_frame(content, block_size=4, block_checksum=True))
+    assert directly("lz4", bytes(payload)) == by_module("lz4", bytes(payload)) == content
+    for at in (-5, -8):  # of the last block's, which is in front of the end mark
+        payload[at] ^= 1
+        assert directly("lz4", bytes(payload)) is by_module("lz4", bytes(payload)) is None
+        payload[at] ^= 1

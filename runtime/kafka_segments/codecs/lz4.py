@@ -169,13 +169,20 @@ def iter_blocks(data: memoryview, position: int, len_checksum: int = 0) -> Itera
 
 
 @cache
-def plain_headers(magic: int) -> list[tuple[int, int]]:
-    """Frame headers for independent blocks without checksums or sizes, as integers, with the block size."""
-    headers = [(_plain_header(number, False), (64 << 10) << 2 * at) for at, number in enumerate(BLOCK_SIZES)]
+def plain_headers(magic: int) -> list[tuple[int, int, int]]:
+    """Frame headers for independent blocks without sizes, with the block size, and bytes of its checksum.
+
+    Each is an integer. Java, librdkafka and Go write no checksums; aiokafka's blocks have one.
+    """
+    headers = [
+        (_plain_header(number, len_checksum > 0), (64 << 10) << 2 * at, len_checksum)
+        for len_checksum in (0, _LEN_CHECKSUM)
+        for at, number in enumerate(BLOCK_SIZES)
+    ]
     if magic == 0:
-        first, max_block = headers[0]
-        headers.append((first[:-1] + _CHECKSUM_OF_MAGIC_0, max_block))
-    return [(int.from_bytes(header, "little"), max_block) for header, max_block in headers]
+        first, max_block, len_checksum = headers[0]
+        headers.append((first[:-1] + _CHECKSUM_OF_MAGIC_0, max_block, len_checksum))
+    return [(int.from_bytes(header, "little"), most, len_checksum) for header, most, len_checksum in headers]
 
 
 def steps(payload: bytes, magic: int, content: bytearray) -> Steps:

@@ -36,7 +36,7 @@ __all__ = [
 AT, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)
 WORD = 8
 """Bytes of a slot."""
-_NUM_STATE = 32
+_NUM_STATE = 64
 
 
 class Loop:
