@@ -10,7 +10,13 @@ from typing import Any
 
 from kafka_segments.native import engine
 from kafka_segments.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
-from kafka_segments.segment.columnar import byte_search, fused_inflate, fused_scan, wrappers
+from kafka_segments.segment.columnar import (
+    byte_search,
+    fused_inflate,
+    fused_scan,
+    window_run,
+    wrappers,
+)
 from kafka_segments.segment.scan import compiled_search
 from kafka_segments.write import encoder_loops, index_writer, offset_checks
 from kafka_segments_generated.columns import (
@@ -36,6 +42,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     byte_search.pair_finder,
     fused_scan.fused_loop,
     fused_inflate.inflater,
+    window_run.window_loop,
     encoder_loops.batcher,
     encoder_loops.messenger,
     index_writer.index_loop,

@@ -72,6 +72,7 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the files were large: many windows, most of which are fused."""
     monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
     monkeypatch.setattr(scanner, "_LEN_WINDOW", 3000)
+    monkeypatch.setattr(scanner, "LEN_RUN_WINDOW", 1400)
     monkeypatch.setattr(scanner, "_LEN_EDGE", 200)
     monkeypatch.setattr(reader, "_FUSED_FROM", 0)
     monkeypatch.setattr(fused_scan, "LEN_PIECE", 700)

@@ -10,7 +10,7 @@ from kafka_segments.errors import ReadError
 from kafka_segments.io.filesystem import FileEntry, PlacedSource
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.io.page_cache import read_tidily, tidy_source
-from kafka_segments.io.storage import Source, open_source
+from kafka_segments.io.storage import Source, lend_file, open_source
 
 __all__ = ["LocalFiles", "is_locked"]
 
@@ -129,6 +129,10 @@ class _LocalSource:
         self.name, self.size = source.name, source.size
         self.descriptor, self.is_memory = source.descriptor, source.is_memory
         self.read, self.window = source.read, source.window
+
+    def lend(self, position: int, size: int) -> int:
+        """Return the file's descriptor."""
+        return lend_file(self._source, position, size)
 
     def close(self) -> None:
         """Close the file."""

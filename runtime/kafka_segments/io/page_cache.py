@@ -204,15 +204,26 @@ class TidySource:
     def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
         """Read exactly `size` bytes, into the buffer if all can be read at once."""
         view = buffer[:size]
-        with self._lock:
-            self._learn(position, position + size + _LEN_READ_AHEAD)
-            self._pass(position, size)
+        self._begin(position, size)
         try:
             if os.preadv(self._descriptor, [view], position, self._flags) == size:
                 return view
         except OSError:
             pass  # the plain file finds the unreadable block
         return self._source.read(position, size)
+
+    def lend(self, position: int, size: int) -> int:
+        """Return a descriptor for reading a part next, in order, by `pread`; -1 if pages would stay."""
+        if self._flags:
+            return -1
+        self._begin(position, size)
+        return self._descriptor
+
+    def _begin(self, position: int, size: int) -> None:
+        """Prepare reading of a part, from its beginning to its end."""
+        with self._lock:
+            self._learn(position, position + size + _LEN_READ_AHEAD)
+            self._pass(position, size)
 
     def _pass(self, position: int, size: int) -> None:
         """Record the next window, and drop pages before it."""

@@ -17,12 +17,12 @@ import sys
 import tempfile
 import threading
 import warnings
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.io.file_kinds import check_ends, check_regular, refuse_name
 
-__all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "open_source"]
+__all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "lend_file", "open_source"]
 
 BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
@@ -52,6 +52,24 @@ class Source(Protocol):
     def close(self) -> None:
         """Release resources; idempotent."""
         ...
+
+
+@runtime_checkable
+class _Lender(Protocol):
+    """Source of a file that may be read by its descriptor, too."""
+
+    def lend(self, position: int, size: int) -> int:
+        """Return a descriptor for reading a part next, in order, by `pread`; -1 if that is not possible."""
+        ...
+
+
+def lend_file(source: Source, position: int, size: int) -> int:
+    """Return a descriptor of a source's file, for compiled code that reads a part next, in order.
+
+    Returns:
+        The descriptor; -1 if the source has to be read by its methods.
+    """
+    return source.lend(position, size) if isinstance(source, _Lender) else -1
 
 
 SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Source
@@ -109,6 +127,9 @@ class _File:
         except OSError:
             pass  # read again in steps, to find the block
         return self.read(position, size)
+
+    def lend(self, position: int, size: int) -> int:  # noqa: ARG002
+        return self.descriptor
 
     def _read_all(self, position: int, size: int) -> bytes:
         """Read with as few calls as possible; reads may be short or interrupted."""

@@ -1,10 +1,10 @@
 """Fused scanning and decoding, so that records are decoded while their bytes are in the CPU's cache.
 
 Strategy: a compiled loop alternates between the scanner on a piece of the window and the decoder of its
-records; the bytes of the next piece are fetched from memory meanwhile (`copy_bytes` prefetches them). Python
-is called only when an Arrow batch is full. The loop takes ordinary batches of one content, as in nearly all
-windows. At the first other entry it stops decoding, and scans the window to its end: from there on the table
-is read as if there had been no fused scan.
+records; the bytes of the next piece are fetched from memory meanwhile (`copy_bytes` prefetches them). Where
+it may, it reads one window after the other (`window_run`). Python is called when an Arrow batch is full. The
+loop takes ordinary batches of one content, as in nearly all windows. At the first other entry it stops
+decoding, and scans the window to its end: from there on the table is read as if there had been no fused scan.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from kafka_segments.native.kernels import (
     ROW,
     SHORT,
     WINDOW,
+    Bytes,
     Longs,
     load,
     store,
@@ -40,6 +41,7 @@ from kafka_segments.segment.batch_records import RecordPlace
 from kafka_segments.segment.columnar.decoding import RecordDecoder
 from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
 from kafka_segments.segment.columnar.scanner import HeaderScan
+from kafka_segments.segment.columnar.window_run import read_on
 
 __all__ = ["FusedScan", "fused_loop"]
 
@@ -112,10 +114,23 @@ def scan_piece(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Lo
     store(state, IS_OVER, 1 if is_over else 0)
 
 
-def fused_loop() -> Callable[..., int]:
-    """Return a function that scans and decodes a window, and returns the decoder's status."""
+def goes_on(state: Longs, scan: Longs, decode: Longs, windows: Longs, data: Bytes) -> bool:
+    """Read the next window if all entries of this one have been decoded; return whether there is one."""
+    if load(state, STATUS) != SHORT or load(decode, NUM_BATCHES) != load(scan, ROW):
+        return False
+    if not read_on(windows, scan, data):
+        return False
+    store(state, LENGTH, load(scan, LEN_WINDOW))
+    store(state, IS_OVER, 0)
+    return True
 
-    def scan_and_decode(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Longs) -> int:
+
+def fused_loop() -> Callable[..., int]:
+    """Return a function that scans and decodes windows, and returns the decoder's status."""
+
+    def scan_and_decode(  # noqa: PLR0917
+        state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Longs, windows: Longs, data: Bytes
+    ) -> int:
         while True:
             if load(decode, BATCH) < load(decode, NUM_BATCHES):
                 status = run(state, DECODER)
@@ -123,7 +138,7 @@ def fused_loop() -> Callable[..., int]:
                     if status != FULL and load(state, IS_OVER) == 0:
                         scan_on(state, scan, load(state, LENGTH), load(state, NUM_ROWS))
                     return status
-            if load(state, IS_OVER) != 0:
+            if load(state, IS_OVER) != 0 and not goes_on(state, scan, decode, windows, data):
                 return DONE
             scan_piece(state, scan, table, spans, decode)
 
@@ -173,6 +188,7 @@ class FusedScan:
         state[HIGHEST] = _LONGS.max if end is None else end - 1
         state[NUM_RECORDS] = module.BATCH_COLUMNS.index("num_records")
         arrays = {"state": state, "scan": headers.state, "spans": self._spans, "decode": decoder.state}
+        arrays["windows"] = headers.windows
         for name, array in arrays.items():
             self._arguments.set(name, array.ctypes.data, array.size)
         self._arguments.set("table", *headers.table)
@@ -180,10 +196,15 @@ class FusedScan:
         self.stop: RecordPlace | None = None
 
     def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
-        """Scan and decode the window that the scanner has been made ready for; returns its last status."""
+        """Scan and decode what the scanner has been made ready for; returns its last status.
+
+        Args:
+            len_window: bytes of the window that were read; 0 if the loop is to read them.
+        """
         state = self._state
         state[LENGTH], state[IS_OVER] = len_window, 0
-        data = self._headers.address, len_window
+        data = self._headers.address, len(self._headers.window)
+        self._arguments.set("data", *data)
         stopped = yield from self._decoder.decode(data, self._headers.table, self._spans, self._run)
         self.num_decoded = int(self._decoder.state[BATCH]) if stopped is None else stopped.batch
         self.stop = None if stopped is None else stopped.start

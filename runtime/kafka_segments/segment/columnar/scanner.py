@@ -2,7 +2,7 @@
 
 Strategy: a window begins with an entry, and has a size that stays in the cache if it has to be read. The
 scanner fills a row of the table for each entry that is sound and whole in the window, and stops at the first
-other one, which the caller examines.
+other one, which the caller examines. Of a file, a loop may go through several windows (`window_run`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,19 @@ import pyarrow as pa
 
 from kafka_segments import formats
 from kafka_segments.errors import ReadError
-from kafka_segments.io.storage import Source
+from kafka_segments.io.storage import Source, lend_file
 from kafka_segments.native import cpu, kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.arena import Scratch
+from kafka_segments.segment.columnar.native_chain import NUM_CHAINED, chain
+from kafka_segments.segment.columnar.window_run import (
+    END,
+    FILE,
+    LEN_RUN,
+    LEN_RUN_WINDOW,
+    NUM_WINDOWS,
+    window_loop,
+)
 
 __all__ = ["HeaderScan", "returned"]
 
@@ -37,7 +46,7 @@ class FusedLoop(Protocol):
     """A loop that scans a window in place of the scanner."""
 
     def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
-        """Scan the prepared window; return the scanner's last status."""
+        """Scan the prepared window, or read windows if it is 0; return the scanner's last status."""
         ...
 
 
@@ -50,10 +59,12 @@ class HeaderScan:
         check_crc: whether an entry with a wrong checksum counts as not sound.
         end_position: where there may be nothing more to read; None is the source's end.
         whole: whether a compressed message without a value, or with contradicting lengths, is not sound.
-        len_window: bytes of a window that has to be read, unless one entry takes more.
+        len_window: bytes of a window that has to be read, unless one entry takes more; None is 4 MiB.
         max_window: bytes that an entry may have to be read whole; larger ones are left to the caller.
+        reads_on: whether a scan may go over several windows, of which `window` is the last one.
 
     Attributes:
+        windows: of a fused loop that reads by itself; see `window_run`.
         window: the bytes that the last scan was of; valid until the next one.
         window_position: where they are in the source.
         address: where they are in memory.
@@ -71,8 +82,9 @@ class HeaderScan:
         check_crc: bool,
         end_position: int | None = None,
         whole: bool = True,
-        len_window: int = _LEN_WINDOW,
+        len_window: int | None = None,
         max_window: int | None = None,
+        reads_on: bool = False,
     ) -> None:
         self._source = source
         self._max_window = source.size if max_window is None else max_window
@@ -91,13 +103,16 @@ class HeaderScan:
         self._arguments.set("state", self.state.ctypes.data, _NUM_STATE)
         self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
         self.entry = self._scan.address, self._arguments.address
-        self._len_next = min(_LEN_FIRST_WINDOW, len_window)
-        self._len_window = len_window
+        self._len_window = _LEN_WINDOW if len_window is None else len_window
+        self._len_next = min(_LEN_FIRST_WINDOW, self._len_window)
         self._buffer: memoryview = memoryview(b"")
         self._scratch: Scratch | None = None
         self.window: bytes | memoryview = b""
         self.window_position = 0
         self.address = 0
+        self.windows = np.full(NUM_WINDOWS, -1, np.int64)
+        self._can_lend, self._reads_on = self.can_fuse, reads_on and self.can_fuse
+        self._loop: WindowLoop | None = None
 
     def turn_to(self, source: Source) -> None:
         """Continue with another source: for a small one that is faster than a new scanner."""
@@ -128,7 +143,14 @@ class HeaderScan:
             is the end.
         """
         readable = self._source.size - position
+        is_first = self._len_next < self._len_window
         size = min(self._size_wanted(position, fused is not None), readable)
+        if not is_first and (self._reads_on or fused is not None) and self._lend(position, size):
+            status = yield from self._scan_windows(position, fused)
+            if status != kernels.SHORT or self.state[kernels.ROW]:
+                return self._found(status)
+            self._can_lend = False  # an entry is larger than such a window, or it cannot be read
+        self.windows[FILE] = -1
         while size > 0:
             try:
                 self._load(position, size)
@@ -145,12 +167,42 @@ class HeaderScan:
             if self._verifies and (num_sound := self._count_sound(rows)) < len(rows):
                 return rows[:num_sound], int(self.column(rows, "position")[num_sound]), True
             if status != kernels.SHORT or len(rows):
-                return rows, end, status not in (kernels.DONE, kernels.FULL, kernels.SHORT)
+                return rows, end, _is_trouble(status)
             larger = self._len_entry()
             if not size < larger <= min(readable, self._max_window):
                 return rows, position, True
             size = larger
         return self._rows[:0], position, False
+
+    def _lend(self, position: int, size: int) -> bool:
+        """Prepare windows that compiled code reads by itself, from a position on; return whether it may."""
+        if not self._can_lend or size < LEN_RUN_WINDOW:
+            return False
+        size = min(LEN_RUN if self._end_position is None else size, self._source.size - position)
+        self.windows[FILE], self.windows[END] = lend_file(self._source, position, size), position + size
+        return bool(self.windows[FILE] >= 0)
+
+    def _scan_windows(self, position: int, fused: FusedLoop | None) -> Generator[pa.RecordBatch, None, int]:
+        """Scan windows that compiled code reads; return the scanner's last status."""
+        if len(self._buffer) < LEN_RUN_WINDOW:
+            self._scratch = Scratch(self._len_window)
+            self._buffer = self._scratch.view
+        self.window = self._buffer[:LEN_RUN_WINDOW]
+        self.address = pa.py_buffer(self.window).address
+        self._arguments.set("data", self.address, LEN_RUN_WINDOW)
+        self._begin(position)
+        self.state[kernels.WINDOW], self.state[kernels.LEN_WINDOW] = -1, 0  # nothing is in it yet
+        if fused is not None:
+            status = yield from fused.run(0)
+        else:
+            self._loop = self._loop or WindowLoop(self.entry, self.state, self.windows)
+            status = self._loop.run(self.address)
+        self.window_position = int(self.state[kernels.WINDOW])
+        return status
+
+    def _found(self, status: int) -> tuple[Any, int, bool]:
+        rows = self._rows[: self.state[kernels.ROW]]
+        return rows, int(self.state[kernels.AT]), _is_trouble(status)
 
     def _size_wanted(self, position: int, is_fused: bool) -> int:
         """Return the size of the next window, if so much is left."""
@@ -201,6 +253,32 @@ class HeaderScan:
         if len(self.window) < formats.LEN_PREFIX:
             return 0
         return formats.read_prefix(self.window[: formats.LEN_PREFIX]).len_entry
+
+
+class WindowLoop:
+    """Compiled loop of a scanner over windows that it reads.
+
+    Args:
+        scanner: address of its code and of its arguments.
+        scan: its state.
+        windows: see `window_run`.
+    """
+
+    def __init__(self, scanner: tuple[int, int], scan: Any, windows: Any) -> None:
+        self._loop = load_decoder(window_loop)
+        self._arguments = self._loop.new_table()
+        self._state = chain(NUM_CHAINED, scanner, (0, 0))
+        for name, array in {"state": self._state, "scan": scan, "windows": windows}.items():
+            self._arguments.set(name, array.ctypes.data, array.size)
+
+    def run(self, address: int) -> int:
+        """Scan, with the memory of a window at an address; return the scanner's last status."""
+        self._arguments.set("data", address, LEN_RUN_WINDOW)
+        return self._loop(self._arguments)
+
+
+def _is_trouble(status: int) -> bool:
+    return status not in (kernels.DONE, kernels.FULL, kernels.SHORT)
 
 
 def returned(steps: Generator[Any, None, T]) -> T:
