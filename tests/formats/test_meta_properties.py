@@ -15,9 +15,7 @@ CLUSTER, DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ", "yc2b0GrBoIJJ_pUZLjvI-A"
 
 
 def test_recorded_files():
-    found = {
-        read_meta_properties(path.read_bytes()) for path in sorted(RECORDED.glob("*/*/meta.properties"))
-    }
+    found = {read_meta_properties(path.read_bytes()) for path in sorted(RECORDED.glob("*/*/meta.properties"))}
     assert MetaProperties(0, None, 1, None) in found
     assert MetaProperties(0, "sBlHYYLWSnuaCtmv52Pa-g", 1, None) in found
     assert MetaProperties(1, CLUSTER, 1, DIRECTORY) in found

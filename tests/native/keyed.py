@@ -12,6 +12,7 @@ from kafka_segments.native import engine
 from kafka_segments.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
 from kafka_segments.segment.columnar import (
     byte_search,
+    folding_decoder,
     fused_inflate,
     fused_scan,
     window_run,
@@ -42,6 +43,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     byte_search.pair_finder,
     fused_scan.fused_loop,
     fused_inflate.inflater,
+    folding_decoder.folding_loop,
     window_run.window_loop,
     encoder_loops.batcher,
     encoder_loops.messenger,

@@ -14,6 +14,7 @@ from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.io.storage import Source
+from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.segment.segment import Segment
 
@@ -154,15 +155,25 @@ class _Seen:
             )
 
 
-def read_verified(segment: Segment, batch: Batch) -> tuple[VerifiedEntry, Damage | None]:
-    """Read one sound entry record by record; return it, and the damage of records that cannot be read."""
+def read_verified(segment: Segment, batch: Batch, scan: Scan) -> tuple[VerifiedEntry, Damage | None]:
+    """Read one sound entry record by record.
+
+    Args:
+        segment: reads the records.
+        batch: the entry.
+        scan: of the segment; receives which offset was the last sound one.
+
+    Returns:
+        The entry, and the damage of records that cannot be read.
+    """
     seen = _Seen()
     try:
         for record in segment.iter_records(batch):
             seen.add(record)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        return verified_entry(batch), segment.damage_of(batch, error, seen.last)
+        return verified_entry(batch), scan.damage_of(batch, error, seen.last)
+    scan.note_sound(batch)
     if batch.magic < 2 and seen.first is not None:
         batch = replace(batch, base_offset=seen.first, num_records=seen.num_records)
     return verified_entry(batch, seen), None

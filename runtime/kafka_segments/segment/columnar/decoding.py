@@ -130,7 +130,7 @@ class RecordDecoder:
         self._table.set("spans", spans.ctypes.data, spans.size)
         while True:
             self._ensure_arena()
-            status = self._native(self._table) if fused is None else fused()
+            status = self.run() if fused is None else fused()
             if status == kernels.DONE:
                 return None
             batch = int(state[kernels.BATCH])

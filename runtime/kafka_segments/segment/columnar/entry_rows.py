@@ -1,7 +1,7 @@
-"""Tables of entries with what their records show, made of the offsets and timestamps of all their records.
+"""Tables of entries with what their records show, in columns for checks of many at once.
 
-Strategy: the rows of consecutive entries come in order, as many as their headers say. So what is needed of
-each entry is found in runs of rows, by a few operations on whole arrays.
+Strategy: the tables of the scanner's windows are joined, as a pass over a few rows costs as much as one over
+thousands.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ import numpy as np
 
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.verified_entries import VerifiedEntry
+from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["UNKNOWN_TIMESTAMP", "EntryRows", "VerifiedTable"]
+__all__ = ["UNKNOWN_TIMESTAMP", "TableJoiner", "VerifiedTable", "by_columns"]
 
 UNKNOWN_TIMESTAMP = int(np.iinfo(np.int64).min)
 """Greatest timestamp of an entry without records, or of one that was not read."""
 
 _LARGEST_SEQUENCE = int(np.iinfo(np.int32).max)
+_MANY_ROWS = 1 << 11
+_MANY_BYTES = 32 << 20  # so that progress is shown
 
 
 @dataclass(slots=True)
@@ -99,6 +102,13 @@ class VerifiedTable:
         )
         return np.where(base < 0, -1, wrapped)
 
+    def part(self, start: int, end: int) -> VerifiedTable:
+        """Return the rows `[start, end)`."""
+        part = slice(start, end)
+        entries = EntryTable(self.entries.rows[part], kafka_log_segment)
+        columns = self.first_offset, self.last_offset, self.greatest_timestamp, self.has_ordered_records
+        return VerifiedTable(entries, *(column[part] for column in columns))
+
     def rows(self) -> Iterator[VerifiedEntry]:
         """Yield the entries one by one."""
         columns = (
@@ -129,85 +139,36 @@ class VerifiedTable:
             yield entry._replace(num_records=None, is_whole=False) if is_wrapper[at] else entry
 
 
-class EntryRows:
-    """Greatest timestamps and order of entries, from the rows of a window.
+def by_columns(entries: EntryTable) -> EntryTable:
+    """Copy entries of a scan, for checks: with the numbers of each column beside each other in memory."""
+    return EntryTable(entries.rows.copy(order="F"), kafka_log_segment)
 
-    Args:
-        entries: consecutive entries.
-    """
 
-    def __init__(self, entries: EntryTable) -> None:
-        self._entries = entries
-        is_batch = entries.is_batch()
-        counts = np.where(is_batch & (entries.column("is_control") != 0), 0, entries.column("num_records"))
-        if not is_batch.all():
-            counts = np.where(is_batch, counts, 1)
-        self._which = np.flatnonzero(counts > 0)
-        self._counts = counts[self._which]
-        self._ends = self._counts.cumsum()
-        self._firsts = entries.column("base_offset")
-        self._lasts = entries.last_offsets()
-        self._greatest = np.full(len(entries), UNKNOWN_TIMESTAMP)
-        self._is_ordered = np.ones(len(entries), bool)
-        self._num_rows, self._last_offset = 0, -1
-        self._is_wrong = bool(entries.is_wrapper().any()) or int(counts.min()) < 0
+class TableJoiner:
+    """Joiner of the tables of consecutive windows."""
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether there were as many rows as the headers say."""
-        expected = int(self._ends[-1]) if len(self._ends) else 0
-        return not self._is_wrong and self._num_rows == expected
+    def __init__(self) -> None:
+        self._tables: list[VerifiedTable] = []
+        self._num_rows = self._num_bytes = 0
 
-    def table(self) -> VerifiedTable:
-        """Return the table."""
-        return VerifiedTable(self._entries, self._firsts, self._lasts, self._greatest, self._is_ordered)
+    def add(self, table: VerifiedTable) -> Iterator[VerifiedTable]:
+        """Add a table; yield all so far as one if they are enough."""
+        self._tables.append(table)
+        self._num_rows += len(table)
+        entries = table.entries
+        self._num_bytes += entries.value(len(table) - 1, "end_position") - entries.value(0, "position")
+        if self._num_rows >= _MANY_ROWS or self._num_bytes >= _MANY_BYTES:
+            yield from self.take()
 
-    def add(self, offsets: Any, times: Any) -> None:
-        """Add the offsets and timestamps of the next rows, one or more."""
-        start, end = self._num_rows, self._num_rows + len(offsets)
-        self._num_rows = end
-        self._is_wrong = self._is_wrong or not len(self._ends) or end > self._ends[-1]
-        if self._is_wrong or self._is_all(offsets, times, start):
-            return
-        lowest, highest = np.searchsorted(self._ends, [start, end - 1], "right").tolist()
-        part = slice(lowest, highest + 1)
-        begins = self._ends[part] - self._counts[part] - start
-        which = self._which[part]
-        greatest = np.maximum.reduceat(times, np.maximum(begins, 0))
-        self._greatest[which] = np.maximum(self._greatest[which], greatest)
-        self._check_order(offsets, begins, which)
-        self._last_offset = int(offsets[-1])
-
-    def _is_all(self, offsets: Any, times: Any, start: int) -> bool:
-        """Add rows that are those of all entries, in order; return False for others, which it leaves."""
-        if start or len(offsets) != self._ends[-1] or len(self._which) != len(self._entries):
-            return False
-        begins = self._ends - self._counts
-        is_inside = (offsets[begins] >= self._firsts) & (offsets[self._ends - 1] <= self._lasts)
-        if not is_inside.all() or not (offsets[1:] > offsets[:-1]).all():
-            return False
-        self._greatest = np.maximum.reduceat(times, begins)
-        return True
-
-    def _check_order(self, offsets: Any, begins: Any, which: Any) -> None:
-        """Note the entries whose offsets do not increase, or that are not inside of the header's."""
-        is_own = begins >= 0
-        firsts = offsets[begins[is_own]]
-        self._is_ordered[which[is_own]] &= firsts >= self._firsts[which[is_own]]
-        ends = self._ends_in(begins, len(offsets))
-        is_whole = ends <= len(offsets)
-        self._is_ordered[which[is_whole]] &= offsets[ends[is_whole] - 1] <= self._lasts[which[is_whole]]
-        falling = np.flatnonzero(offsets[1:] <= offsets[:-1]) + 1
-        if begins[0] < 0 and offsets[0] <= self._last_offset:
-            falling = np.append(0, falling)
-        if len(falling):
-            at = np.searchsorted(begins, falling, "right") - 1
-            inside = at[begins[at] != falling]
-            self._is_ordered[which[inside]] = False
-
-    def _ends_in(self, begins: Any, num_rows: int) -> Any:
-        """Return where each entry ends among these rows; of the last one perhaps beyond them."""
-        ends = np.append(begins[1:], num_rows + 1)
-        highest = int(np.searchsorted(self._ends, self._num_rows - 1, "right"))
-        ends[-1] = int(self._ends[highest]) - (self._num_rows - num_rows)
-        return ends
+    def take(self) -> Iterator[VerifiedTable]:
+        """Yield all tables since the last time as one, if there are any."""
+        tables, self._tables = self._tables, []
+        self._num_rows = self._num_bytes = 0
+        if len(tables) > 1:
+            entries = EntryTable(np.concatenate([one.entries.rows for one in tables]), kafka_log_segment)
+            names = ("first_offset", "last_offset", "greatest_timestamp", "has_ordered_records")
+            columns = [np.concatenate([getattr(one, name) for one in tables]) for name in names]
+            firsts, lasts, greatest, is_ordered = columns
+            yield VerifiedTable(entries, firsts, lasts, greatest, is_ordered)
+        else:
+            yield from tables

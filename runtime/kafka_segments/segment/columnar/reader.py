@@ -210,7 +210,7 @@ class ColumnarReader:
                 if self._counts is not None:
                     self._counts.batch(entry, is_excluded=is_excluded)
                 if not is_excluded:
-                    yield from self._exact.events(entry, RecordPlace(), is_strict=self._is_strict)
+                    yield from self._exactly(entry, RecordPlace())
         return position
 
     def _ends_with(self, batch: Batch) -> bool:
@@ -255,8 +255,7 @@ class ColumnarReader:
                 before = entries.last_offset(row - 1)
             yield from self._flush()
             self._scan.sound_offset = before
-            batch = self._scan.batch_at(entries.value(row, "position"))
-            yield from self._exact.events(batch, start, is_strict=self._is_strict)
+            yield from self._exactly(self._scan.batch_at(entries.value(row, "position")), start)
             before, slow_row = self._scan.sound_offset, row
             wanted = wanted[at + 1 :]
         if slow_row != len(entries) - 1:
@@ -265,6 +264,10 @@ class ColumnarReader:
             yield from self._flush()
             self._has_edges = False
         yield entries.count(*(self._bounds if first < len(entries) else (None, None)))
+
+    def _exactly(self, batch: Batch, start: RecordPlace) -> Iterator[Event]:
+        """Yield the records of a sound entry from a place on, and its damage, record by record."""
+        return self._exact.events(batch, start, is_strict=self._is_strict)
 
     def _kinds(self, entries: EntryTable) -> Any:
         kinds = entries.kinds(*self._bounds, is_bounded=self._is_bounded)

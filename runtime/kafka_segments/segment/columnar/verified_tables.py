@@ -1,30 +1,47 @@
 """Entries of a segment in tables, with what their records show; see `verified_entries`.
 
-Strategy: `ColumnarReader` decodes the offsets and timestamps of all records, a window of entries at a time.
-The rows of a window are those of its entries in order, as many as their headers say: so what is needed of
-each entry is found in runs of rows. A window with a wrapper or with damaged records is read entry by entry.
+Strategy: `ColumnarReader` goes through windows of entries, with a decoder that folds the records of each
+entry into a few numbers (`folding_decoder`). Entries that it leaves to the exact way, wrappers among them,
+are read one by one. The tables of several windows are joined, so that checks go over many entries at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from kafka_segments.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.io.storage import Source
+from kafka_segments.segment.batch_records import RecordPlace
 from kafka_segments.segment.columnar.arrow_schema import schema_of
-from kafka_segments.segment.columnar.entry_rows import UNKNOWN_TIMESTAMP, EntryRows, VerifiedTable
+from kafka_segments.segment.columnar.decoding import RecordDecoder
+from kafka_segments.segment.columnar.entry_rows import (
+    UNKNOWN_TIMESTAMP,
+    TableJoiner,
+    VerifiedTable,
+    by_columns,
+)
 from kafka_segments.segment.columnar.entry_table import EntryTable
+from kafka_segments.segment.columnar.folding_decoder import (
+    FIRST_OFFSET,
+    GREATEST,
+    INCREASES,
+    LAST_OFFSET,
+    NUM_FOUND,
+    FoldingDecoder,
+)
 from kafka_segments.segment.columnar.fused_scan import FusedScan
 from kafka_segments.segment.columnar.reader import ColumnarReader, Event
 from kafka_segments.segment.columnar.scanner import HeaderScan, returned
+from kafka_segments.segment.columnar.wrappers import Unwrapping
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.segment import Segment
 from kafka_segments.segment.verified_entries import (
+    VerifiedEntry,
     VerifiedEvent,
     read_verified,
     verified_entry,
@@ -32,8 +49,6 @@ from kafka_segments.segment.verified_entries import (
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["iter_tables_verified"]
-
-_COLUMNS = ("offset", "timestamp_ms")
 
 
 def iter_tables_verified(
@@ -45,60 +60,74 @@ def iter_tables_verified(
         MissingExtraError: numba is not installed; raised at once.
     """
     if not with_records:
-        return _Headers(source, segment, check_crc).events()
-    reader = _WindowReader(
-        source,
-        schema=schema_of(_COLUMNS),
-        start=None,
-        end=None,
-        check_crc=check_crc,
-        max_decompressed=max_decompressed,
-    )
-    return _Windows(segment).events(reader)
+        return _Headers(source, check_crc).events()
+    reader = _WindowReader(source, segment, check_crc=check_crc, max_decompressed=max_decompressed)
+    return _events_of(reader)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read(SoundBatches):
+    """A sound entry that was read record by record, with the damage of its records."""
+
+    entry: VerifiedEntry
+    damage: Damage | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Window(SoundBatches):
-    """A window of entries whose rows have come, but for the last ones, with the damage among them.
+    """A window of entries.
 
     Attributes:
         entries: of the window.
-        damages: of records.
-        rows: offsets and timestamps of the last rows; valid until the next event.
+        found: what the records of each show; see `FoldingDecoder`. Valid until the next event.
+        read: those that were read record by record, by position; `found` has nothing of them.
     """
 
     entries: EntryTable
-    damages: tuple[Damage, ...]
-    rows: tuple[Any, Any] | None
+    found: Any
+    read: dict[int, _Read]
 
 
 class _WindowReader(ColumnarReader):
-    """Reader that yields a `_Window` after its rows, and sound entries outside of windows as `Batch`."""
+    """Reader that yields a `_Window` for its entries, and a `_Read` for sound ones outside of windows."""
 
-    begun: EntryTable | None = None
+    def __init__(self, source: Source, segment: Segment, *, check_crc: bool, max_decompressed: int) -> None:
+        super().__init__(
+            source,
+            schema=schema_of(("offset", "timestamp_ms")),
+            start=None,
+            end=None,
+            check_crc=check_crc,
+            max_decompressed=max_decompressed,
+        )
+        self._segment = segment
+        self._found = np.zeros((self._headers.max_rows, NUM_FOUND), np.int64)
+        self._folding: dict[int, FoldingDecoder] = {}
 
-    def batch_at(self, position: int) -> Batch:
-        """Return the sound entry at a position."""
-        return self._scan.batch_at(position)
+    def _decoder_of(self, content: int, is_control: bool) -> RecordDecoder:  # noqa: ARG002
+        """Return the decoder of a content's records; it yields none, of control batches either."""
+        if content not in self._folding:
+            package = self._module.__name__.rpartition(".")[0]
+            module = import_module(f"{package}.{self._module.CONTENTS[content].decoder}")
+            self._folding[content] = FoldingDecoder(module, self._module, content, self._found)
+        return self._folding[content]
+
+    def _unwrapping_of(self, decoder: RecordDecoder, content: int) -> Unwrapping | None:  # noqa: ARG002
+        """Leave wrappers to be read one by one."""
+        return None
+
+    def _exactly(self, batch: Batch, start: RecordPlace) -> Iterator[Event]:  # noqa: ARG002
+        """Read an entry record by record, from its first record on."""
+        yield _Read(1, batch.size, *read_verified(self._segment, batch, self._scan))
 
     def _sound(self, entries: EntryTable, fused: FusedScan | None) -> Iterator[Event]:
-        self.begun, damages = entries, []
-        for event in super()._sound(entries, fused):
-            if isinstance(event, Damage):
-                damages.append(event)
-            elif not isinstance(event, SoundBatches):
-                yield event
-        self.begun = None
-        yield _Window(len(entries), 0, entries, tuple(damages), self._waiting())
-        if self._decoder is not None:
-            self._decoder.discard()
-
-    def _waiting(self) -> tuple[Any, Any] | None:
-        """Return the rows that the decoder holds: for arrow batches of them, windows are too small."""
-        decoder = self._decoder
-        if decoder is None or not decoder.num_rows:
-            return None
-        return decoder.values("offset", 0), decoder.values("timestamp", 0)
+        read: dict[int, _Read] = {}
+        if fused is not None and fused.stop is None and fused.num_decoded == len(entries):
+            self._scan.sound_offset = entries.last_offset(len(entries) - 1)
+        else:
+            events = super()._sound(entries, fused)
+            read = {event.entry.position: event for event in events if isinstance(event, _Read)}
+        yield _Window(len(entries), 0, by_columns(entries), self._found[: len(entries)], read)
 
     def _trouble(self, position: int) -> Generator[Event, None, int]:
         for entry in self._scan.region(position):
@@ -106,82 +135,82 @@ class _WindowReader(ColumnarReader):
             if not isinstance(entry, Batch):
                 yield entry
             elif entry.crc_valid is not False:
-                self._scan.note_sound(entry)
-                yield entry
+                yield from self._exactly(entry, RecordPlace())
         return position
 
 
-class _Windows:
-    """Tables made of the events of a reader."""
+def _events_of(reader: _WindowReader) -> Iterator[VerifiedEvent]:
+    """Yield tables made of the events of a reader, and its other events in their places."""
+    joiner = TableJoiner()
+    for event in reader.events():
+        if isinstance(event, _Window):
+            for part in _parts(event):
+                if isinstance(part, _Read):
+                    yield from joiner.take()
+                    yield from _of_read(part)
+                else:
+                    yield from joiner.add(part)
+        elif isinstance(event, (_Read, Damage, Padding)):
+            yield from joiner.take()
+            yield from _of_read(event) if isinstance(event, _Read) else (event,)
+    yield from joiner.take()
 
-    def __init__(self, segment: Segment) -> None:
-        self._segment = segment
-        self._early: list[Any] = []  # rows of a fused scan, which come before their entries
-        self._rows: EntryRows | None = None
 
-    def events(self, reader: _WindowReader) -> Iterator[VerifiedEvent]:
-        for event in reader.events():
-            if isinstance(event, pa.RecordBatch):
-                self._add(event, reader.begun)
-            elif isinstance(event, _Window):
-                yield from self._window(event, reader)
-            elif isinstance(event, Batch):
-                entry, damage = read_verified(self._segment, event)
-                yield entry
-                if damage is not None:
-                    yield damage
-            elif isinstance(event, (Damage, Padding)):
-                yield event
+def _of_read(read: _Read) -> Iterator[VerifiedEvent]:
+    yield read.entry
+    if read.damage is not None:
+        yield read.damage
 
-    def _add(self, rows: pa.RecordBatch, entries: EntryTable | None) -> None:
-        columns = rows.column(0).to_numpy(), rows.column(1).to_numpy()
-        if entries is None:
-            self._early.append(columns)
-        else:
-            self._rows_of(entries).add(*columns)
 
-    def _rows_of(self, entries: EntryTable) -> EntryRows:
-        if self._rows is None:
-            self._rows = EntryRows(entries)
-            for rows in self._early:
-                self._rows.add(*rows)
-            self._early = []
-        return self._rows
+def _parts(window: _Window) -> Iterator[VerifiedTable | _Read]:
+    """Yield a window's entries in order: in tables, but for those that were read record by record."""
+    table = _table_of(window.entries, window.found)
+    if not window.read:
+        yield table
+        return
+    start = 0
+    for row, position in enumerate(window.entries.column("position").tolist()):
+        if position in window.read:
+            if start < row:
+                yield table.part(start, row)
+            yield window.read[position]
+            start = row + 1
+    if start < len(table):
+        yield table.part(start, len(table))
 
-    def _window(self, window: _Window, reader: _WindowReader) -> Iterator[VerifiedEvent]:
-        rows, self._rows = self._rows_of(window.entries), None
-        if window.rows is not None:
-            rows.add(*window.rows)
-        if not window.damages and rows.is_complete:
-            yield rows.table()
-            return
-        damages = {one.position: one for one in window.damages}
-        for position in window.entries.column("position").tolist():
-            yield read_verified(self._segment, reader.batch_at(position))[0]
-            if position in damages:
-                yield damages.pop(position)
-        yield from damages.values()
+
+def _table_of(entries: EntryTable, found: Any) -> VerifiedTable:
+    """Make a table of entries whose records were read."""
+    firsts, lasts = entries.column("base_offset"), entries.last_offsets()
+    greatest = found[:, GREATEST].copy()
+    is_ordered = (found[:, INCREASES] != 0) & (found[:, FIRST_OFFSET] >= firsts)
+    is_ordered &= found[:, LAST_OFFSET] <= lasts
+    is_batch = entries.is_batch()
+    is_empty = is_batch & (entries.column("num_records") <= 0)
+    greatest[is_empty | (is_batch & (entries.column("is_control") != 0))] = UNKNOWN_TIMESTAMP
+    return VerifiedTable(entries, firsts, lasts, greatest, is_ordered | is_empty)
 
 
 class _Headers:
     """Tables of headers alone, whose checksums are verified if wanted."""
 
-    def __init__(self, source: Source, segment: Segment, check_crc: bool) -> None:
-        self._segment = segment
-        self._headers = HeaderScan(source, kafka_log_segment, check_crc=check_crc)
+    def __init__(self, source: Source, check_crc: bool) -> None:
+        self._headers = HeaderScan(source, kafka_log_segment, check_crc=check_crc, reads_on=True)
         self._scan = Scan(source, check_crc=check_crc)
+        self._joiner = TableJoiner()
 
     def events(self) -> Iterator[VerifiedEvent]:
         position = 0
         while True:
             rows, position, is_trouble = returned(self._headers.scan(position))
             if len(rows):
-                entries = EntryTable(rows, kafka_log_segment)
-                yield self._table(entries)
+                entries = by_columns(EntryTable(rows, kafka_log_segment))
+                yield from self._joiner.add(self._table(entries))
                 self._scan.sound_offset = entries.last_offset(len(entries) - 1)
             elif not is_trouble:
-                return
+                break
             if is_trouble:
+                yield from self._joiner.take()
                 for entry in self._scan.region(position):
                     position = entry.end_position
                     if not isinstance(entry, Batch):
@@ -189,6 +218,7 @@ class _Headers:
                     elif entry.crc_valid is not False:
                         self._scan.note_sound(entry)
                         yield verified_entry(entry)
+        yield from self._joiner.take()
 
     def _table(self, entries: EntryTable) -> VerifiedTable:
         lasts = entries.last_offsets()
