@@ -83,6 +83,21 @@ def test_findings_as_json_lines(logs: Path, capfd: pytest.CaptureFixture[str]) -
     assert state_of(logs) == before
 
 
+@pytest.mark.parametrize(
+    "plant",
+    ["lineage_that_is_not_a_text", "partition_metadata_that_is_not_a_text", "checkpoint_that_is_not_a_text"],
+)
+def test_a_file_that_cannot_be_used_is_named_once(
+    plant: str, logs: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    PLANTS[plant].do(logs.parent)
+    assert main(["verify", "logs"]) == 1
+    (row,) = PLANTS[plant].expected
+    out, err = capfd.readouterr()
+    assert out.count(row[1]) == 1
+    assert row[1] not in err and caplog.messages == []
+
+
 def test_topics_and_partitions_are_chosen(logs: Path, capfd: pytest.CaptureFixture[str]) -> None:
     PLANTS["flipped_value"].do(logs.parent)
     assert main(["verify", "--topic", "timestamps", "--topic", "idempotent", "logs"]) == 0

@@ -139,7 +139,7 @@ class JobProgress:
     def __init__(self, stack: ExitStack, name: str, *, draw: bool, verb: str = "ingest") -> None:
         self._stack = stack
         self._draw, self._verb = draw, verb
-        self._started: float | None = None
+        self._begun: tuple[float, int] | None = None  # when, and the bytes that were done by then
         self._bar: Any = None
         self._last_done = -1
         self._starting = stack.enter_context(ExitStack())
@@ -153,24 +153,23 @@ class JobProgress:
             done: bytes that the tasks that are done had to read.
             total: of all tasks.
         """
-        started = self._started = self._started or time.monotonic()
+        started, first_done = self._begun = self._begun or (time.monotonic(), done)
         self._starting.close()
         if self._draw:
             self._move(done, total)
         elif done != self._last_done and total and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
             self._last_done = done
-            rate = done / max(time.monotonic() - started, 1e-3)
-            each = f", {size_words(rate)}/s" if done else ""
+            rate = (done - first_done) / max(time.monotonic() - started, 1e-3)
+            each = f", {size_words(rate)}/s" if rate else ""
             console.say(f"{size_words(done)} of {size_words(total)} done{each}")
 
     def _move(self, done: int, total: int) -> None:
         if self._bar is None:
             from tqdm import tqdm
 
-            bar = tqdm(
-                total=total, unit="B", unit_scale=True, unit_divisor=1024, desc=self._verb, dynamic_ncols=True
-            )
+            settings = {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "dynamic_ncols": True}
+            bar = tqdm(total=total, initial=done, desc=self._verb, **settings)
             self._bar = self._stack.enter_context(bar)
         self._bar.update(done - self._bar.n)
 

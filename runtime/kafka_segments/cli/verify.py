@@ -224,7 +224,7 @@ def _subjects(
         found: list[SkippedFiles] = []
         try:
             wanted = partial(_is_wanted, arguments)
-            copies += discover(places, [path], None, wanted, found, prefer_names=True)
+            copies += discover(places, [path], None, wanted, found, prefer_names=True, logs_unused=False)
         except StoreError:
             raise
         except KafkaFormatError as error:

@@ -35,10 +35,15 @@ Offsets = Mapping[tuple[str, int], int]
 
 
 class Checkpoints:
-    """The checkpoints of log directories, each read once."""
+    """The checkpoints of log directories, each read once.
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
+    Args:
+        places: where they are.
+        logs_unused: log those that cannot be used; `unused` returns them, too.
+    """
+
+    def __init__(self, places: Places, *, logs_unused: bool = True) -> None:
+        self._places, self._logs_unused = places, logs_unused
         self._errors: dict[str, KafkaFormatError] = {}
         self._offsets: dict[str, Offsets | None] = {}
         self._roots: dict[str, list[str]] = {}  # by directory: resolving links is slow
@@ -115,7 +120,8 @@ class Checkpoints:
         except KafkaFormatError as found:
             error = found.with_context(path=path)
             raise_unless_file_at_fault(error)
-            _log.warning("%s; it was not used%s", error, _CONSEQUENCES.get(_name(path), ""))
+            if self._logs_unused:
+                _log.warning("%s; it was not used%s", error, _CONSEQUENCES.get(_name(path), ""))
             self._errors[path] = error
             return None
 

@@ -68,6 +68,7 @@ def discover(
     skipped: list[SkippedFiles] | None = None,
     *,
     prefer_names: bool = False,
+    logs_unused: bool = True,
 ) -> list[PartitionCopy]:
     """Find the copies of partitions at some paths.
 
@@ -79,6 +80,7 @@ def discover(
             The directories of others are not listed.
         skipped: receives the skipped files; None logs them, except those about to be deleted.
         prefer_names: take a path that exists as it is, also with the characters of a pattern.
+        logs_unused: log files beside segments that cannot be used. The findings of the copies have them, too.
 
     Returns:
         Copies by topic, number and path; without segments if the options left them out.
@@ -100,7 +102,8 @@ def discover(
     else:
         skipped[:] = finder.skipped.found
     file_filter = _FileFilter(options)
-    reader = _Reader(places, file_filter, Checkpoints(places))
+    checkpoints = Checkpoints(places, logs_unused=logs_unused)
+    reader = _Reader(places, file_filter, checkpoints, logs_unused=logs_unused)
     directories = list(finder.found.values())
     far = next((one.path for one in directories if is_address(one.path)), "")
     copies = run_at_once(far, reader.copy, directories)
@@ -156,8 +159,10 @@ class _Metadata:
 
 
 class _Reader:
-    def __init__(self, places: Places, file_filter: _FileFilter, checkpoints: Checkpoints) -> None:
-        self._places = places
+    def __init__(
+        self, places: Places, file_filter: _FileFilter, checkpoints: Checkpoints, *, logs_unused: bool
+    ) -> None:
+        self._places, self._logs_unused = places, logs_unused
         self._filter = file_filter
         self._checkpoints = checkpoints
         self._known: dict[tuple[Callable[[bytes], Any], bytes], Any] = {}
@@ -240,7 +245,8 @@ class _Reader:
         except KafkaFormatError as unlocated:
             error = unlocated.with_context(path=entry.path)
             raise_unless_file_at_fault(error)
-            _log.warning("%s; it was not used", error)
+            if self._logs_unused:
+                _log.warning("%s; it was not used", error)
             notes.unused.append(error)
             return None
 
