@@ -13,7 +13,7 @@ from typing import Any
 from kafka_segments.cli import console
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
-from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
+from kafka_segments.cli.jobs import JobProgress, add_progress_option, ended_by_signals, is_drawn
 from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
@@ -165,15 +165,16 @@ def run(arguments: argparse.Namespace) -> int:
         _check_destination(arguments.to_segment, [*arguments.files, *paths])
     output = output_of(arguments.format, directory=arguments.to_segment, is_count=arguments.count)
     find = _Find(places, conditions, output, arguments)
-    try:
-        with ExitStack() as stack:
-            show = _progress(arguments, stack)
-            find.files(files, show)
-        output.finish(find.counts)
-    except BrokenPipeError:
-        console.silence_stdout()
-    finally:
-        output.discard()
+    with ended_by_signals():
+        try:
+            with ExitStack() as stack:
+                show = _progress(arguments, stack)
+                find.files(files, show)
+            output.finish(find.counts)
+        except BrokenPipeError:
+            console.silence_stdout()
+        finally:
+            output.discard()
     return find.status
 
 

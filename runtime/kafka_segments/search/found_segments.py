@@ -1,11 +1,17 @@
-"""Batches of found records as segments, copied byte for byte. Needs the extra `construct`."""
+"""Batches of found records as segments, copied byte for byte. Needs the extra `construct`.
+
+Strategy: all partitions are written into a hidden directory beside the destination, which gets its name when
+everything is on the disk.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
-from kafka_segments.errors import OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.formats.entries import Batch
 from kafka_segments.formats.file_names import directory_of, parse_directory_name, real_path
 from kafka_segments.io import outputs
@@ -21,7 +27,7 @@ class FoundSegments:
         directory: new or empty, and not in a source.
 
     Attributes:
-        written: what was written of each partition that is complete.
+        written: what was written of each partition that is complete, with its paths below the directory.
 
     Raises:
         OptionError: it is neither new nor empty.
@@ -29,9 +35,9 @@ class FoundSegments:
     """
 
     def __init__(self, directory: str) -> None:
-        self._directory = outputs.check_replaceable(directory)
-        if not os.path.isdir(self._directory):
-            outputs.make_directory(self._directory, directory)
+        self._directory, self._real = directory, outputs.check_replaceable(directory)
+        self._hidden = outputs.hidden_sibling(self._real)
+        outputs.make_directory(self._hidden, directory)
         self.written: list[Written] = []
         self._sources: dict[str, str] = {}
         self._complete: set[str] = set()
@@ -59,24 +65,52 @@ class FoundSegments:
         if known != source or name in self._complete:
             detail = f"{known} and {source} both have batches of {name}: give one of them"
             raise OptionError(detail, path=batch.path)
-        if name != self._name or self._writer is None:
-            self.finish()
-            self._writer = open_partition_writer(os.path.join(self._directory, name))
-            self._name = name
-        self._writer.append(read(batch))
+        data = read(batch)
+        with self._named():
+            if name != self._name or self._writer is None:
+                self._close_partition()
+                self._writer = open_partition_writer(os.path.join(self._hidden, name))
+                self._name = name
+            self._writer.append(data)
 
     def finish(self) -> None:
-        """Make the files of the current partition appear."""
-        if self._writer is not None:
-            self.written.append(self._writer.close())
-            self._complete.add(self._name)
-            self._writer = None
+        """Make the directory appear.
+
+        Raises:
+            OutputError: a failed write, or the directory exists meanwhile.
+        """
+        with self._named():
+            self._close_partition()
+        outputs.publish_directory(self._hidden, self._real, self._directory)
 
     def discard(self) -> None:
-        """Remove what was written of the current partition; partitions that are complete stay."""
+        """Remove what was written, unless it is finished."""
         if self._writer is not None:
             self._writer.abort()
             self._writer = None
+        outputs.discard_directory(self._hidden)
+
+    def _close_partition(self) -> None:
+        if self._writer is not None:
+            written = self._writer.close()
+            self.written.append(replace(written, paths=tuple(map(self._path_of, written.paths))))
+            self._complete.add(self._name)
+            self._writer = None
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the destination in errors."""
+        try:
+            yield
+        except KafkaFormatError as error:
+            if error.path is None:
+                raise
+            raise error.with_context(path=self._path_of(error.path)) from error.__cause__
+
+    def _path_of(self, path: str) -> str:
+        """Return the path that a file of the hidden directory gets."""
+        inside = path.removeprefix(self._hidden)
+        return path if inside == path else os.path.join(self._directory, inside.lstrip("/"))
 
 
 def _partition_of(path: str) -> tuple[str, str]:
