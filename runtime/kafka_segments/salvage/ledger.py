@@ -7,6 +7,8 @@ positions. Rows are never updated, and nothing is committed: the file is of no u
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -165,8 +167,12 @@ class Ledger:
         self._indexed: set[str] = set()
         with self._errors():
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
-            self._database.execute("BEGIN")
+            try:
+                self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+                self._database.execute("BEGIN")
+            except sqlite3.Error:
+                self._database.close()
+                raise
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -264,7 +270,10 @@ class Ledger:
         try:
             yield
         except sqlite3.Error as error:
-            where = self._path or "a temporary file"
+            number = errno.ENOSPC if error.sqlite_errorcode == sqlite3.SQLITE_FULL else None
+            why = str(error) if number is None else os.strerror(number)
             raise OutputError(
-                f"the notes on what was found cannot be kept: {error}: is the disk full?", path=where
+                f"the notes on what was found cannot be written: {why}",
+                path=self._path or "a temporary file",
+                errno=number,
             ) from error
