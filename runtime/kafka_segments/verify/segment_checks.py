@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -106,10 +108,16 @@ def _note_unopened(error: KafkaFormatError, sink: CheckSink, *, is_live: bool) -
     except KafkaFormatError:
         sink.errors.append(error)
         return
-    if is_live:
+    if is_live and _is_gone(error):
         sink.note(f"{error.path}: gone before it was read")
     else:
         sink.add("unreadable", error.detail, path=error.path, error=error)
+
+
+def _is_gone(error: KafkaFormatError) -> bool:
+    """Return whether a file is not there any more; a link to nowhere is there."""
+    is_missing = isinstance(error, ReadError) and error.errno in (errno.ENOENT, errno.ESTALE)
+    return is_missing and not os.path.lexists(error.path or "")
 
 
 def _checked(file: LogFile, checks: EntryChecks, sink: CheckSink, reading: SegmentReading) -> SegmentContents:
