@@ -85,6 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
         found = slice_partition(
             arguments.source, arguments.destination, wanted, places=places, progress=progress
         )
+    for words in (*map(str, found.skipped), *found.notes):
+        console.say(words)
     for fate in found.unused:
         place = f"{found.paths[fate.file]}, position {fate.position} to {fate.end_position}"
         console.say(f"{place}: {fate.status}: {fate.reason}")
@@ -97,7 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
             stdout.flush()
     except BrokenPipeError:
         console.silence_stdout()
-    return console.FINDINGS if found.num_unused or found.num_gaps else console.CLEAN
+    is_whole = not (found.num_unused or found.num_gaps or found.notes)
+    return console.CLEAN if is_whole else console.FINDINGS
 
 
 def _output(found: Sliced, is_jsonl: bool) -> Iterator[bytes]:

@@ -72,6 +72,7 @@ class Choice:
         files: the source files.
         num_copies: numbers of copies in the ledger, the most trusted first.
         is_compacted: whether the log cleaner has been in the log.
+        cleaned_end: offset from which on it has not been there.
 
     Attributes:
         start_offset: base offset of the first segment; None without any batch.
@@ -82,6 +83,7 @@ class Choice:
     files: SourceFiles
     num_copies: int
     is_compacted: bool
+    cleaned_end: int
     start_offset: int | None = None
     end_offset: int = 0
     _next: int | None = None  # the lowest offset that may be taken
@@ -165,9 +167,17 @@ class Choice:
             self._put(part)
         self._next = self.end_offset = stretch.last + 1
 
-    def note_gap(self, start: int, end: int) -> None:
-        """Note that offsets are missing from `start` up to `end`, if there are any in between."""
-        if start < end and not self.is_compacted:
+    def note_gap(self, start: int, end: int, *, is_certain: bool = False) -> None:
+        """Note that offsets are missing from `start` up to `end`, if there are any in between.
+
+        Args:
+            start: the first one.
+            end: the one after the last one.
+            is_certain: whether the log cleaner cannot have removed them.
+        """
+        if not is_certain:
+            start = max(start, self.cleaned_end)
+        if start < end:
             self.ledger.add_gap(MissingOffsets(start, end - 1))
 
     def _fitting(self, stretch: SoundStretch) -> Iterator[SoundStretch]:

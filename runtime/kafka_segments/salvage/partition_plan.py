@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Kind, of_kinds
@@ -45,6 +46,7 @@ class PartitionPlan:
         choice: bounds.
         start_offset: the log start offset of the result.
         end_offset: its log end offset.
+        gaps_from: offset below which nothing is missed: what was there is deleted.
         empty_segments: base offsets of segments without batches, before and after all others.
         notes: what else there is to say.
     """
@@ -58,17 +60,18 @@ class PartitionPlan:
     digests: dict[int, Future[str | None]] = field(default_factory=dict)
     start_offset: int = 0
     end_offset: int = 0
+    gaps_from: int = 0
     empty_segments: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def num_gaps(self) -> int:
         """How many `gaps` are."""
-        return self.ledger.num_gaps(self.start_offset)
+        return self.ledger.num_gaps(self.gaps_from)
 
     def gaps(self) -> Iterator[MissingOffsets]:
-        """Yield the offsets that are in no copy; none below the log start offset, which are deleted."""
-        return self.ledger.gaps(self.start_offset)
+        """Yield the offsets from `gaps_from` on that are in no copy."""
+        return self.ledger.gaps(self.gaps_from)
 
     def close(self) -> None:
         """Close all files."""
@@ -103,19 +106,21 @@ def make_plan(
         for number, one in enumerate(ranked.copies):
             _add_files(places, files, number, one)
         log = ranked.log
-        is_compacted = log.cleaned_up_to is not None
+        cleaned = [] if log.cleaned_up_to is None else [log.cleaned_up_to]
         found: dict[int, Future[str | None]] = {}
         for file in files:
             if digests is not None:
                 found[file.number] = digests.of(_opener(places, file))
-            is_compacted = _survey(ledger, ranked, files, file, progress) or is_compacted
-        choice = Choice(ledger, files, len(ranked.copies) + 1, is_compacted)
+            if _survey(ledger, ranked, files, file, progress):
+                cleaned.append(_end_of_cleaned(file, log.cleaned_up_to))
+        choice = Choice(ledger, files, len(ranked.copies) + 1, bool(cleaned), max(cleaned, default=0))
         choice.run()
         compare_covered(ledger, files)
     except BaseException:
         files.close()
         raise
     plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, found)
+    plan.notes += map(_note_on, (one for one in files if one.is_unopened and not one.segment.size))
     _set_bounds(plan)
     return plan
 
@@ -179,7 +184,7 @@ def _survey(
         source = files.source(file.number)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        file.whole_reason = f"it cannot be opened: {error.detail}"
+        file.is_unopened, file.whole_reason = True, f"it cannot be opened: {error.detail}"
         ledger.add_fate(Fate(file.number, 0, file.segment.size, Status.UNREADABLE, file.whole_reason))
         return False
     if file.whole_reason:
@@ -203,6 +208,22 @@ def _survey(
     return survey.is_cleaned
 
 
+def _end_of_cleaned(file: SourceFile, noted: int | None) -> int:
+    """Return where the offsets end that the cleaner may have removed, by a file that it has been in.
+
+    It goes through whole segments, and may leave no trace in one: without its checkpoint that is anywhere.
+    """
+    end = file.segment.end_offset
+    return NO_END if noted is None or end is None else end
+
+
+def _note_on(file: SourceFile) -> str:
+    """Return what there is to say of a file without bytes, such as a pipe in a segment's place."""
+    first, end = file.segment.base_offset, file.segment.end_offset
+    may_have = f"offset {first} and above" if end is None else f"offsets {first} to {end - 1}"
+    return f"{file.path}: {file.whole_reason}; a segment would have {may_have} here"
+
+
 def _set_bounds(plan: PartitionPlan) -> None:
     """Set where the result begins and ends, also by segments without batches, as cleaning leaves them."""
     choice = plan.choice
@@ -213,18 +234,29 @@ def _set_bounds(plan: PartitionPlan) -> None:
         plan.empty_segments = [highest[0]]
     else:
         plan.start_offset, plan.end_offset = choice.start_offset, choice.end_offset
-        if lowest[1] and lowest[0] < plan.start_offset:
-            choice.note_gap(lowest[0], plan.start_offset)
-            plan.start_offset = lowest[0]
-            plan.empty_segments.append(lowest[0])
         if highest[1] and highest[0] >= plan.end_offset:
             choice.note_gap(plan.end_offset, highest[0])
             plan.end_offset = highest[0]
             plan.empty_segments.append(highest[0])
-        high_watermark = plan.ranked.log.end.high_watermark
-        if high_watermark is not None and not plan.ranked.log.end.is_live:
-            choice.note_gap(plan.end_offset, high_watermark)
+    if lowest[1] and lowest[0] < plan.start_offset:
+        choice.note_gap(lowest[0], plan.start_offset)
+        plan.start_offset = lowest[0]
+        plan.empty_segments.append(lowest[0])
+    _note_ends(plan, lowest[0] if bases else plan.start_offset)
     _set_start(plan, plan.ranked.log.log_start_offset)
+
+
+def _note_ends(plan: PartitionPlan, lowest: int) -> None:
+    """Note what is missing before the first batch and after the last one, by checkpoints and by names.
+
+    No cleaner removes the segment at the end of a log, and a broker that truncates one notes it.
+    """
+    noted = plan.ranked.log.noted
+    start = lowest if noted.log_start_offset is None else noted.log_start_offset
+    plan.choice.note_gap(start, plan.start_offset)
+    end = max(noted.high_watermark or 0, noted.recovery_point or 0)
+    plan.choice.note_gap(plan.end_offset, end, is_certain=True)
+    plan.gaps_from = start
 
 
 def _is_in_best(file: SourceFile) -> bool:

@@ -23,6 +23,7 @@ from kafka_segments.io.outputs import (
 from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
+from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, Status
 from kafka_segments.salvage.log_directory import sync_tree
@@ -108,6 +109,8 @@ class Sliced:
             of `num_unused`.
         num_unused: how many there are.
         paths: of the files that `unused` refers to.
+        notes: what else is wrong.
+        skipped: files and directories that were not looked at.
     """
 
     segments: list[WrittenSegment]
@@ -119,6 +122,8 @@ class Sliced:
     unused: list[Fate]
     num_unused: int
     paths: list[str]
+    notes: list[str]
+    skipped: Sequence[SkippedFiles] = ()
 
 
 def slice_partition(
@@ -144,7 +149,8 @@ def slice_partition(
         KafkaFormatError: the source cannot be opened, or has changed while it was read.
         OutputError: the disk is full, or fails; nothing is left then.
     """
-    copies = discover(places, [source], prefer_names=True)
+    skipped: list[SkippedFiles] = []
+    copies = discover(places, [source], skipped=skipped, prefer_names=True)
     _check_one(copies, source)
     real = check_destination(destination, copies)
     total, done = 2 * num_bytes_of(copies), 0
@@ -166,7 +172,9 @@ def slice_partition(
             raise
         return found
 
-    return repeated(attempt)
+    found = repeated(attempt)
+    found.skipped = skipped
+    return found
 
 
 def _written(
@@ -211,12 +219,13 @@ def _write(plan: PartitionPlan, wanted: SliceRange, sink: PartitionSink) -> Slic
     end = start if last is None else last + 1
     bounded = replace(plan, start_offset=start, end_offset=end)
     sink.write_small_files(end, epochs_of(bounded, sink.state), plan.ranked.log.topic_id)
-    fates = (fate for file in plan.files for fate in plan.ledger.fates(file.number))
+    files = (file for file in plan.files if not file.is_lawful)
+    fates = (fate for file in files for fate in plan.ledger.fates(file.number))
     unused, num_unused = _some_of(fate for fate in fates if _is_lost(fate, wanted))
     gaps, num_gaps = _some_of(_gaps_of(plan, wanted))
     num_bytes = sum(one.size for one in segments)
     paths = [file.path for file in plan.files]
-    return Sliced(segments, first, last, num_bytes, gaps, num_gaps, unused, num_unused, paths)
+    return Sliced(segments, first, last, num_bytes, gaps, num_gaps, unused, num_unused, paths, plan.notes)
 
 
 def _gaps_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[MissingOffsets]:

@@ -22,6 +22,7 @@ from kafka_segments.segment.sound_runs import RefusedEntry, SoundRun, iter_sound
 __all__ = ["FileSurvey", "Parts", "changed_error", "heads_in", "parts_at", "readable_parts"]
 
 _STEP = 1 << 20
+_ZEROS = "zeros in the place of batches: only the newest segment of a log ends in zeros"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +83,33 @@ class FileSurvey:
         is_empty = True
         for found in iter_sound_runs(self._source):
             self._report(found.end_position)
-            is_empty = is_empty and isinstance(found, Padding)
+            is_padding = isinstance(found, Padding) and not self._hides_offsets()
+            is_empty = is_empty and is_padding
             if isinstance(found, SoundRun):
                 self.is_cleaned = self.is_cleaned or found.is_cleaned
                 self._note(self._stretch(found))
                 end_of_sound = found.end_position
-            elif isinstance(found, Padding):
+            elif is_padding:
                 self._fate((found.position, found.end_position), Status.PADDING)
+            elif isinstance(found, Padding):
+                end_of_sound = None
+                offsets = self._reached(), self._following - 1
+                self._fate((found.position, found.end_position), Status.QUARANTINED, _ZEROS, offsets)
             else:
                 end_of_sound = None
                 self._leave(found)
         self._report(self._source.size)
         self._finish()
         self._file.end_of_sound, self._file.is_empty = end_of_sound, is_empty
+
+    def _reached(self) -> int:
+        """Return the offset after the last batch so far."""
+        last = self._before if self._held is None else self._held.last
+        return self._file.segment.base_offset if last is None else last + 1
+
+    def _hides_offsets(self) -> bool:
+        """Return whether offsets are missing between the last batch so far and the next file."""
+        return self._reached() < self._following < NO_END
 
     def _report(self, position: int) -> None:
         self._progress(position - self._done)
