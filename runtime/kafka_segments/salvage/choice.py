@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kafka_segments.salvage.cleaned_offsets import CleanedOffsets
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in, parts_at
@@ -72,7 +73,7 @@ class Choice:
         files: the source files.
         num_copies: numbers of copies in the ledger, the most trusted first.
         is_compacted: whether the log cleaner has been in the log.
-        cleaned_end: offset from which on it has not been there.
+        cleaned: offsets that it may have removed.
 
     Attributes:
         start_offset: base offset of the first segment; None without any batch.
@@ -83,7 +84,7 @@ class Choice:
     files: SourceFiles
     num_copies: int
     is_compacted: bool
-    cleaned_end: int
+    cleaned: CleanedOffsets
     start_offset: int | None = None
     end_offset: int = 0
     _next: int | None = None  # the lowest offset that may be taken
@@ -176,7 +177,7 @@ class Choice:
             is_certain: whether the log cleaner cannot have removed them.
         """
         if not is_certain:
-            start = max(start, self.cleaned_end)
+            start = start if start >= end else max(start, self.cleaned.end)
         if start < end:
             self.ledger.add_gap(MissingOffsets(start, end - 1))
 

@@ -8,7 +8,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Kind, of_kinds
@@ -16,6 +15,7 @@ from kafka_segments.log.log_dir import is_deleted
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.salvage.choice import Choice
+from kafka_segments.salvage.cleaned_offsets import CleanedOffsets
 from kafka_segments.salvage.comparison import compare_covered
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, Status
@@ -106,14 +106,14 @@ def make_plan(
         for number, one in enumerate(ranked.copies):
             _add_files(places, files, number, one)
         log = ranked.log
-        cleaned = [] if log.cleaned_up_to is None else [log.cleaned_up_to]
+        is_compacted = log.cleaned_up_to is not None
         found: dict[int, Future[str | None]] = {}
         for file in files:
             if digests is not None:
                 found[file.number] = digests.of(_opener(places, file))
-            if _survey(ledger, ranked, files, file, progress):
-                cleaned.append(_end_of_cleaned(file, log.cleaned_up_to))
-        choice = Choice(ledger, files, len(ranked.copies) + 1, bool(cleaned), max(cleaned, default=0))
+            is_compacted = _survey(ledger, ranked, files, file, progress) or is_compacted
+        cleaned = CleanedOffsets(files, log.cleaned_up_to)
+        choice = Choice(ledger, files, len(ranked.copies) + 1, is_compacted, cleaned)
         choice.run()
         compare_covered(ledger, files)
     except BaseException:
@@ -174,7 +174,7 @@ def _survey(
     file: SourceFile,
     progress: Callable[[int], None],
 ) -> bool:
-    """Survey a file; return whether it shows the log cleaner's work."""
+    """Survey a file; return whether batches lack records, as after the log cleaner."""
     start = ranked.log.log_start_offset
     end = file.segment.end_offset
     if not file.whole_reason and is_deleted(files.places, file.segment, start):
@@ -205,16 +205,8 @@ def _survey(
         progress=progress,
     )
     survey.run()
+    file.shows_cleaner = survey.shows_cleaner
     return survey.is_cleaned
-
-
-def _end_of_cleaned(file: SourceFile, noted: int | None) -> int:
-    """Return where the offsets end that the cleaner may have removed, by a file that it has been in.
-
-    It goes through whole segments, and may leave no trace in one: without its checkpoint that is anywhere.
-    """
-    end = file.segment.end_offset
-    return NO_END if noted is None or end is None else end
 
 
 def _note_on(file: SourceFile) -> str:

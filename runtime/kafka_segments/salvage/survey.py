@@ -49,6 +49,7 @@ class FileSurvey:
 
     Attributes:
         is_cleaned: whether a batch lacks records, as after the log cleaner.
+        shows_cleaner: whether that is so, or offsets are missing between adjacent batches.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class FileSurvey:
         doubtful: int,
         progress: Callable[[int], None],
     ) -> None:
-        self.is_cleaned = False
+        self.is_cleaned = self.shows_cleaner = False
         self._ledger, self._file, self._source = ledger, file, source
         self._following = NO_END if following is None else following
         self._limit, self._reason, self._doubtful = limit, reason, doubtful
@@ -71,6 +72,7 @@ class FileSurvey:
         self._first: int | None = None  # offset of the first stretch
         self._before: int | None = None  # last offset of the last stretch that was taken
         self._held: SoundStretch | None = None  # not taken before the next one is known
+        self._is_after_gap = False  # offsets are missing between its batches and those that touch them
         self._done = 0
 
     def run(self) -> None:
@@ -87,6 +89,7 @@ class FileSurvey:
             is_empty = is_empty and is_padding
             if isinstance(found, SoundRun):
                 self.is_cleaned = self.is_cleaned or found.is_cleaned
+                self.shows_cleaner = self.shows_cleaner or found.is_cleaned
                 self._note(self._stretch(found))
                 end_of_sound = found.end_position
             elif is_padding:
@@ -128,7 +131,9 @@ class FileSurvey:
         elif self._is_misplaced(held, stretch):
             self._misplace(held)
         else:
+            self.shows_cleaner = self.shows_cleaner or (self._is_after_gap and held.last < stretch.first)
             self._take(held)
+        self._is_after_gap = held is not None and _has_gap(held, stretch)
         self._held = stretch
 
     def _is_misplaced(self, held: SoundStretch, following: SoundStretch) -> bool:
@@ -149,6 +154,7 @@ class FileSurvey:
         held, self._held = self._held, None
         if held is None:
             return
+        self.shows_cleaner = self.shows_cleaner or self._is_after_gap
         is_beyond = held.num_batches == 1 and held.first >= self._following and self._before is not None
         self._take(held._replace(copy=self._doubtful) if is_beyond else held)
 
@@ -196,6 +202,10 @@ class FileSurvey:
         offsets: tuple[int | None, int | None] = (None, None),
     ) -> None:
         self._ledger.add_fate(Fate(self._file.number, *place, status, reason, *offsets))
+
+
+def _has_gap(before: SoundStretch, after: SoundStretch) -> bool:
+    return before.end_position == after.position and before.last + 1 < after.first
 
 
 def heads_in(source: Source, position: int, end_position: int) -> Iterator[HeaderSummary]:
