@@ -31,8 +31,9 @@ class Call:
     """One way to call a command.
 
     Attributes:
-        words: the arguments. In them SRC is a log directory, LOG one of its segments, TABLE a table of ingest
-            with what SRC has, OUT something that is written and not there yet.
+        words: the arguments. In them SRC is a log directory, PARTITION a directory in it, LOG a segment,
+            INDEX and TIMEINDEX its indexes, TABLE a table of ingest with what SRC has, OUT something that is
+            written and not there yet.
         writes: what OUT is: "file", "directory" or "table"; "in place" where TABLE is changed; else nothing.
     """
 
@@ -42,20 +43,37 @@ class Call:
     @property
     def name(self) -> str:
         """The words that make it another call than those before, for a test's id."""
-        kept = [word for word in self.words.split() if word not in ("SRC", "LOG", "TABLE", "OUT", "local")]
+        kept = [word for word in self.words.split() if word not in (*PLACES, "local")]
         return " ".join(kept)
 
+    @property
+    def reads_source(self) -> bool:
+        """Whether it is given the log directory, or something in it."""
+        return bool({*PLACES} & {*self.words.split()} - {"TABLE", "OUT"})
 
+
+PLACES = ("SRC", "PARTITION", "LOG", "INDEX", "TIMEINDEX", "TABLE", "OUT")
 CALLS = (
     Call("aborted SRC"),
     Call("audit TABLE SRC"),
+    Call("cat SRC"),
+    Call("cat --base64 --print headers --isolation read_committed PARTITION"),
     Call("compact TABLE --engine local", "in place"),
     Call("completion bash"),
     Call("convert LOG OUT --to-magic 1", "file"),
     Call("convert LOG OUT --codec lz4", "file"),
+    Call("convert LOG OUT --codec producer", "file"),
     Call("dump SRC"),
     Call("dump --format jsonl --headers-only SRC"),
     Call("dump --isolation read_committed SRC"),
+    Call("dump --like-kafka --files LOG --print-data-log"),
+    Call("dump --like-kafka --files INDEX --index-sanity-check"),
+    Call("dump --like-kafka --files TIMEINDEX"),
+    Call("find --text value SRC"),
+    Call("find --regex v.l --format jsonl SRC"),
+    Call("find --producer-id -1 --format arrow SRC"),
+    Call("find --offsets 3: --format parquet SRC"),
+    Call("find --offsets 3: --to-segment OUT SRC", "directory"),
     Call("ingest --engine local SRC OUT", "table"),
     Call("ls -l SRC"),
     Call("ls --headers --format csv SRC"),
@@ -64,11 +82,16 @@ CALLS = (
     Call("plan --take-snapshot OUT SRC", "file"),
     Call("report SRC -o OUT", "file"),
     Call("rewind TABLE multi:0 --to-offset 0 --engine local", "in place"),
+    Call("salvage SRC OUT", "directory"),
+    Call("salvage --dry-run SRC"),
     Call("schemas list"),
     Call("schemas export OUT", "directory"),
     Call("schemas export --gallery OUT", "directory"),
     Call("schemas export --webide OUT SRC", "directory"),
     Call("sizes --whole SRC"),
+    Call("slice PARTITION OUT --offsets 3:90", "directory"),
+    Call("verify SRC"),
+    Call("verify --format jsonl PARTITION"),
 )
 WRITERS = tuple(call for call in CALLS if call.writes)
 
@@ -121,8 +144,10 @@ class Places:
 
     def words(self, call: Call) -> list[str]:
         """The arguments of a call."""
-        log = self.source / "multi-0" / f"{0:020}.log"
-        named = {"SRC": self.source, "LOG": log, "TABLE": self.table, "OUT": self.out}
+        partition = self.source / "multi-0"
+        log, index, time_index = (partition / f"{0:020}.{end}" for end in ("log", "index", "timeindex"))
+        places = (self.source, partition, log, index, time_index, self.table, self.out)
+        named = dict(zip(PLACES, places, strict=True))
         return [str(named.get(word, word)) for word in call.words.split()]
 
 

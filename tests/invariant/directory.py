@@ -25,6 +25,8 @@ SPECIALS: Mapping[str, Callable[[Path], None]] = {
 }
 """What can stand in a segment's place and is no file."""
 
+_PROPERTIES = "version=1\nnode.id=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAg\n"
+
 
 @dataclass
 class Directory:
@@ -71,6 +73,7 @@ class Directory:
         topic, _, number = self.sound.name.rpartition("-")
         for name, offset in self.noted.items():
             (root / name).write_text(f"0\n1\n{topic} {number} {offset}\n")
+        (root / "meta.properties").write_text(_PROPERTIES)
         if self.is_clean:
             (root / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
         if self.is_live:

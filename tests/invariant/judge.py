@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from tests.invariant.answers import Answer, Named
 from tests.invariant.decode import Found, Row
 from tests.invariant.directory import base_of
 from tests.invariant.lawful import record_rule_for, rule_for
-from tests.invariant.truth import Truth
-from tests.invariant.verbs import Answer, Named
+from tests.invariant.truth import Region, Truth
 
-WITHOUT_ROWS = ("aborted", "source_damage", "report")
+WITHOUT_ROWS = ("aborted", "source_damage", "report", "verify")
 """Verbs that deliver no records: they only name."""
+NAMING_PLACES = ("find", "verify")
+"""Verbs that name all bytes that are no sound batch, also those where no offset is missing."""
 
 
 @dataclass
@@ -32,6 +34,8 @@ def judge(truth: Truth, verb: str, answer: Answer) -> Verdict:
     if verb not in WITHOUT_ROWS:
         judging.records()
     judging.offsets()
+    if verb in NAMING_PLACES:
+        judging.places()
     verdict = judging.verdict
     if answer.status == 0 and judging.is_wanting:
         verdict.faults.append(f"status 0, but {judging.is_wanting}")
@@ -77,6 +81,8 @@ class _Judging:
         """Offsets that are nowhere are named."""
         unnamed = []
         for offset in self._truth.nowhere:
+            if offset in self._answer.written:
+                continue
             rule = rule_for(self._truth, self._verb, offset)
             if rule is not None:
                 self.verdict.lawful[rule.name] += 1
@@ -86,6 +92,24 @@ class _Judging:
                 unnamed.append(offset)
         if unnamed:
             self.verdict.faults.append(f"offsets that are nowhere and were not named: {_spans(unnamed)}")
+
+    def places(self) -> None:
+        """Bytes that are no sound batch are named, but for what a broker may be about to write."""
+        truth = self._truth
+        newest = truth.directory.logs[-1] if truth.directory.logs else ""
+        for one in truth.regions:
+            is_tail = one.name == newest and not any(
+                batch.position > one.position and batch.base_offset >= one.first
+                for batch in truth.batches[newest]
+            )
+            is_deleted = one.last is not None and one.last < truth.log_start
+            # To a verb that prints files zeros at the end of one are padding, and the gap after it is named.
+            is_padding = one.is_zeros and (is_tail or (one.is_at_end and self._verb == "find"))
+            if is_deleted or is_padding or (is_tail and truth.directory.is_live):
+                continue
+            if not self._names.has_place(one.name, one):
+                place = f"{one.name}, {one.position} to {one.end}"
+                self.verdict.faults.append(f"damaged bytes that were not named: {place}")
 
 
 class Names:
@@ -115,8 +139,8 @@ class Names:
             return True
         return any(first <= offset and (last is None or offset <= last) for first, last in self._ranges)
 
-    def has_place(self, name: str, batch: Found) -> bool:
-        """Whether a batch stands in bytes that were named."""
+    def has_place(self, name: str, place: Found | Region) -> bool:
+        """Whether a batch or damage stands in bytes that were named."""
         for one in self._named:
             if one.path is None or Path(one.path).name != name:
                 continue
@@ -124,7 +148,7 @@ class Names:
                 if one.first is None and one.last is None:
                     return True
                 continue
-            if one.position < batch.end and batch.position < one.end_position:
+            if one.position < place.end and place.position < one.end_position:
                 return True
         return False
 

@@ -6,12 +6,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.invariant.answers import Answer
 from tests.invariant.cases import CLEANER
 from tests.invariant.directory import Directory, Holder
 from tests.invariant.judge import judge
 from tests.invariant.sources import Sound
 from tests.invariant.truth import Truth
-from tests.invariant.verbs import VERBS, Answer, quiet_logs
+from tests.invariant.verbs import VERBS, quiet_logs
 from tests.properties.encoder import Batch, Record
 
 

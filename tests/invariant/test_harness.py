@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.invariant import verbs
+from tests.invariant.answers import Answer, Named
 from tests.invariant.cases import make_case
 from tests.invariant.run import go_through
-from tests.invariant.verbs import VERBS, Answer
+from tests.invariant.verbs import VERBS
 
 SEED = 0
 
@@ -39,8 +40,21 @@ def _without_a_record(partition: Path) -> Answer:
 
 def _always_told(partition: Path) -> Answer:
     answer = verbs.dump(partition)
-    answer.tell(verbs.Named("everything is lost", is_all=True))
+    answer.tell(Named("everything is lost", is_all=True))
     return answer
+
+
+def _without_damage(partition: Path) -> Answer:
+    """A verb that names missing offsets, and no damaged bytes."""
+    answer = verbs.verify(partition)
+    kept = [one for one in answer.named if one.end_position is None or one.end_position == one.position]
+    return dataclasses.replace(answer, named=kept)
+
+
+def test_damage_that_is_not_named_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VERBS, "verify", _without_damage)
+    report = go_through(SEED, range(30), ["verify"])
+    assert any("damaged bytes that were not named" in fault for fault in report.faults)
 
 
 @pytest.mark.parametrize(

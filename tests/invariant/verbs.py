@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,7 +14,9 @@ import pyarrow as pa
 import pyarrow.dataset
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from tests.in_process import run_main
+from tests.invariant.answers import Answer, Named, lines_of, named_by_words, refused
 from tests.invariant.decode import Row
+from tests.invariant.disk_verbs import cat, find, salvage, slice_all, verify
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Kind
@@ -25,57 +24,6 @@ from kafka_segments.log.open_partition import open_partition
 from kafka_segments.report.page import PageFacts
 from kafka_segments.report.report_totals import ReportTotals
 from kafka_segments.spark.source import KafkaSegmentsDataSource
-
-_OFFSETS = re.compile(r"offsets?(?: lost:)? (-?\d+|\?)(?: to (-?\d+|\?|the end))?")
-
-_POSITIONS = re.compile(r"position (\d+) to (\d+)")
-
-
-@dataclass(frozen=True)
-class Named:
-    """Something that a verb says is left out.
-
-    Attributes:
-        text: as it was said.
-        path: the file that it is about, if it is about one.
-        first: the first offset; None if that is not known.
-        last: the last one; likewise.
-        position: where in the file, if that is said.
-        end_position: likewise.
-        is_all: nothing is delivered at all, and that is said.
-    """
-
-    text: str
-    path: str | None = None
-    first: int | None = None
-    last: int | None = None
-    position: int | None = None
-    end_position: int | None = None
-    is_all: bool = False
-
-
-@dataclass
-class Answer:
-    """What a verb said.
-
-    Attributes:
-        status: the exit status; for Python and Spark 1 if something was told, else 0.
-        rows: the records that were delivered.
-        ranges: for a plan: what is read of which file, `(path, start, end)`.
-        named: what is left out, as it was told.
-        words: everything that was told, for people.
-    """
-
-    status: int = 0
-    rows: set[Row] = field(default_factory=set)
-    ranges: list[tuple[str, int, int | None]] = field(default_factory=list)
-    named: list[Named] = field(default_factory=list)
-    words: str = ""
-
-    def tell(self, named: Named) -> None:
-        """Add something that was told by an error, an event or a row."""
-        self.named.append(named)
-        self.status = max(self.status, 1)
 
 
 def dump(partition: Path) -> Answer:
@@ -92,70 +40,17 @@ def _dump(partition: Path, options: list[str]) -> Answer:
     paths = sorted(str(path) for path in partition.glob("*.log"))
     if not paths:
         return Answer(2, named=[Named("no segments", is_all=True)])
-    return _lines(*run_main(["dump", *paths, "--format", "jsonl", *options]))
+    return lines_of(*run_main(["dump", *paths, "--format", "jsonl", *options]))
 
 
 def aborted(partition: Path) -> Answer:
     """`aborted` of the partition."""
-    return _lines(*run_main(["aborted", str(partition), "--format", "jsonl"]))
+    return lines_of(*run_main(["aborted", str(partition), "--format", "jsonl"]))
 
 
 def plan(partition: Path) -> Answer:
     """`plan` of the partition."""
-    return _lines(*run_main(["plan", str(partition), "--format", "jsonl"]))
-
-
-def _lines(status: int, out: str, error: str) -> Answer:
-    answer = Answer(status, words=error)
-    for text in out.splitlines():
-        line = json.loads(text)
-        kind = line["type"]
-        if kind == "record":
-            if line["control"] is None:
-                answer.rows.add(Row(line["offset"], _bytes(line["key"]), _bytes(line["value"])))
-        elif kind == "split":
-            answer.ranges.append((line["path"], line["start"], line["end"]))
-        elif kind not in ("batch", "padding", "partition", "aborted", "open", "range", "plan", "pin"):
-            answer.named.append(_named_by(line, text))
-    if status:
-        answer.named += [_named_by_words(words) for words in error.splitlines()]
-    return _refused(answer)
-
-
-def _refused(answer: Answer) -> Answer:
-    """The answer; where a file cannot be opened and nothing is delivered, that is said of all."""
-    if answer.status == 2 and not answer.rows and not answer.ranges:
-        answer.named.append(Named(answer.words, is_all=True))
-    return answer
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else b64decode(text)
-
-
-def _named_by(line: dict[str, Any], text: str) -> Named:
-    first, last = (
-        line.get(f"{which}_lost_offset", line.get(f"{which}_offset")) for which in ("first", "last")
-    )
-    if last is None and "nothing from there on is committed" in text:
-        last = (1 << 63) - 1  # of all segments, not of this one
-    return Named(text, line.get("path"), first, last, line.get("position"), line.get("end_position"))
-
-
-def _named_by_words(words: str) -> Named:
-    """What is said for people: a file or directory at the beginning, offsets somewhere."""
-    offsets, place = _OFFSETS.search(words), re.search(r"(/\S+?)(?:[:,]? |: |$)", words)
-    where = _POSITIONS.search(words)
-    ends = (None, None) if where is None else (int(where[1]), int(where[2]))
-    path = None if place is None else place[1].rstrip(":,")
-    if offsets is None:
-        return Named(words, path, None, None, *ends, is_all=path is not None and not path.endswith(".log"))
-    first, last = offsets.groups()
-    return Named(words, path, _number(first), _number(first if last is None else last), *ends)
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.lstrip("-").isdigit() else None
+    return lines_of(*run_main(["plan", str(partition), "--format", "jsonl"]))
 
 
 _INGEST_REMARK = re.compile(
@@ -177,8 +72,8 @@ def ingest(partition: Path) -> Answer:
     for path in destination.glob("topic=*/partition=*/*.parquet"):
         table = pyarrow.parquet.ParquetFile(path).read(["offset", "key", "value"])
         answer.rows.update(_rows_of(table))
-    answer.named = [_named_by_words(words) for words in error.splitlines() if not _INGEST_REMARK.match(words)]
-    return _refused(answer)
+    answer.named = [named_by_words(words) for words in error.splitlines() if not _INGEST_REMARK.match(words)]
+    return refused(answer)
 
 
 def _rows_of(table: pa.Table | pa.RecordBatch) -> Iterator[Row]:
@@ -252,7 +147,7 @@ def source_of(partition: Path, **options: str) -> Answer:
             if options.get("view") == "damage":
                 answer.tell(_named_by_row(row))
             elif row.get("damage") is not None:
-                answer.tell(_named_by_words(row["damage"]))
+                answer.tell(named_by_words(row["damage"]))
             else:
                 answer.rows.add(Row(row["offset"], row["key"], row["value"]))
     except KafkaFormatError as error:
@@ -265,7 +160,7 @@ def _named_by_row(row: dict[str, Any]) -> Named:
     text = f"{row['kind']}: {row['message']}"
     path, first, last = row["sourceFile"], row["firstOffset"], row["lastOffset"]
     if first is None:
-        words = _named_by_words(text)
+        words = named_by_words(text)
         first, last = words.first, words.last
     return Named(text, path, first, last, row["position"], row["endPosition"])
 
@@ -290,11 +185,11 @@ def report(partition: Path) -> Answer:
 
     with mock.patch("os.fsync"), mock.patch("kafka_segments.report.page.page_of", draw):
         status, out, error = run_main(["report", str(partition), "-o", str(page)])
-    answer = Answer(status, words=error + out, named=[_named_by_words(one) for one in error.splitlines()])
+    answer = Answer(status, words=error + out, named=[named_by_words(one) for one in error.splitlines()])
     for one in (one for totals in made for one in totals.findings if one.kind in _TOLD):
         offsets, positions = (one.first_offset, one.last_offset), (one.position, one.end_position)
         answer.named.append(Named(one.message, one.path, *offsets, *positions))
-    return _refused(answer)
+    return refused(answer)
 
 
 _TOLD = (Kind.DAMAGE, Kind.LOST, Kind.NOT_OPENED, Kind.UNUSED, Kind.PENDING)
@@ -315,13 +210,18 @@ VERBS: dict[str, Callable[[Path], Answer]] = {
         source_split,
         source_damage,
         report,
+        find,
+        cat,
+        verify,
+        salvage,
+        slice_all,
     )
 }
 
 
 _IN_TURNS = (
-    ("dump_committed", "partition_batches", "source_strict"),
-    ("source_split", "source_damage", "report"),
+    ("dump_committed", "partition_batches", "source_strict", "cat", "slice_all"),
+    ("source_split", "source_damage", "report", "find", "verify", "salvage"),
 )
 
 
