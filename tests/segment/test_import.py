@@ -15,7 +15,9 @@ LARGE = frozenset({"llvmlite", "numba", "numpy", "pandas", "pyarrow", "pyspark",
 SHOW = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
 
 
-@pytest.mark.parametrize("what", ["import kafka_segments", "import kafka_segments.cli.main"])
+@pytest.mark.parametrize(
+    "what", ["import kafka_segments", "from kafka_segments.cli import main; main._parser()"]
+)
 def test_an_import_brings_nothing_large_with_it(what: str) -> None:
     command = [sys.executable, "-c", f"{what}; {SHOW}"]
     imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -36,3 +38,13 @@ def test_a_large_import_would_be_seen() -> None:
     pytest.importorskip("pyarrow")
     command = [sys.executable, "-c", f"import kafka_segments.segment.table; {SHOW}"]
     assert "pyarrow" in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_a_verb_is_imported_without_the_others() -> None:
+    code = "import sys\nfrom kafka_segments.cli.main import main\nmain(['ls', '--help'])\n"
+    code += "print(*[name for name in sys.modules if name.startswith('kafka_segments.')])"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = done.stdout.splitlines()[-1].split()
+    assert "kafka_segments.cli.ls" in imported
+    assert {"kafka_segments.cli.dump", "kafka_segments.verify", "kafka_segments.ingest"}.isdisjoint(imported)

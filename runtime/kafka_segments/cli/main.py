@@ -5,33 +5,38 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from importlib import import_module
 
 import kafka_segments
-from kafka_segments.cli import (
-    aborted,
-    audit,
-    cat,
-    compact,
-    completion,
-    console,
-    convert,
-    dump,
-    find,
-    ingest,
-    ls,
-    plan,
-    report,
-    rewind,
-    salvage,
-    schemas,
-    sizes,
-    verify,
-)
-from kafka_segments.cli import slice as slice_verb
+from kafka_segments.cli import console
 from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import KafkaFormatError, OutputError
 
 __all__ = ["main"]
+
+_VERBS = (
+    "aborted",
+    "audit",
+    "cat",
+    "compact",
+    "completion",
+    "convert",
+    "dump",
+    "find",
+    "ingest",
+    "ls",
+    "plan",
+    "report",
+    "rewind",
+    "salvage",
+    "schemas",
+    "sizes",
+    "slice",
+    "verify",
+)
+"""The subcommands, each the module of its name."""
+_OF_ALL = "completion"
+"""The one whose work is the parser of all."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -44,8 +49,9 @@ def main(argv: list[str] | None = None) -> int:
         argv: the arguments, without the program's name; None takes those of the process.
     """
     try:
-        parser = _parser()
-        arguments = parser.parse_args(argv)
+        given = sys.argv[1:] if argv is None else argv
+        parser = _parser(given[0] if given else None)
+        arguments = parser.parse_args(given)
         if arguments.run is None:
             parser.print_help(sys.stderr)
             return console.NOT_OPENED
@@ -67,31 +73,17 @@ def _run(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace
         return console.status_of(error)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(verb: str | None = None) -> argparse.ArgumentParser:
+    """Make the parser: of one subcommand if it is named, since importing all of them takes a while."""
     parser = new_parser(
         prog="kafka-segments", description="Reads Kafka's log segments where they lie, without a broker."
     )
     parser.add_argument("--version", action="version", version=f"kafka-segments {kafka_segments.__version__}")
     parser.set_defaults(run=None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
-    aborted.add_parser(subparsers)
-    audit.add_parser(subparsers)
-    cat.add_parser(subparsers)
-    compact.add_parser(subparsers)
-    completion.add_parser(subparsers, parser)
-    convert.add_parser(subparsers)
-    dump.add_parser(subparsers)
-    find.add_parser(subparsers)
-    ingest.add_parser(subparsers)
-    ls.add_parser(subparsers)
-    plan.add_parser(subparsers)
-    report.add_parser(subparsers)
-    rewind.add_parser(subparsers)
-    salvage.add_parser(subparsers)
-    schemas.add_parser(subparsers)
-    sizes.add_parser(subparsers)
-    slice_verb.add_parser(subparsers)
-    verify.add_parser(subparsers)
+    for name in (verb,) if verb in _VERBS and verb != _OF_ALL else _VERBS:
+        add_parser = import_module(f"kafka_segments.cli.{name}").add_parser
+        add_parser(subparsers, parser) if name == _OF_ALL else add_parser(subparsers)
     return parser
 
 
