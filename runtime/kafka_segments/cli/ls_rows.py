@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -174,9 +173,10 @@ def _summed(rows: Sequence[ListRow], num_names: int) -> ListRow:
 
 
 def _counted(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    total: Counter[int] = Counter()
+    total: dict[int, int] = {}
     for one in counts:
-        total.update(one)
+        for number, count in one.items():
+            total[number] = total.get(number, 0) + count
     return {number: total[number] for number in sorted(total)}
 
 

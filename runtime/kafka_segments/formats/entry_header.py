@@ -121,7 +121,11 @@ class FrameReader:
 
 
 def read_entry_header(
-    data: bytes | memoryview, path: str, position: int, previous_offset: int | None
+    data: bytes | memoryview,
+    path: str,
+    position: int,
+    previous_offset: int | None,
+    prefix: Prefix | None = None,
 ) -> Batch:
     """Read the header of an entry of a known or experimental magic.
 
@@ -131,11 +135,12 @@ def read_entry_header(
         path: for the `Batch`.
         position: of the entry in the file.
         previous_offset: the last sound offset before it.
+        prefix: the entry's, if it has been read.
 
     Raises:
         CorruptBatchError: the header does not fit into the entry.
     """
-    prefix = read_prefix(data)
+    prefix = read_prefix(data) if prefix is None else prefix
     place = path, position, previous_offset
     body = stream(data[LEN_LOG_OVERHEAD:])
     try:

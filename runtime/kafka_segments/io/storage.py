@@ -22,7 +22,16 @@ from typing import Any, BinaryIO, Protocol, runtime_checkable
 from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.io.file_kinds import check_ends, check_regular, refuse_name
 
-__all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "lend_file", "open_source"]
+__all__ = [
+    "BLOCK_SIZE",
+    "WINDOW_SIZE",
+    "Source",
+    "SourceLike",
+    "Window",
+    "in_memory",
+    "lend_file",
+    "open_source",
+]
 
 BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
@@ -104,10 +113,10 @@ class _File:
 
     is_memory = False
 
-    def __init__(self, name: str, descriptor: int) -> None:
+    def __init__(self, name: str, descriptor: int, status: os.stat_result | None = None) -> None:
         self.name = name
         self.descriptor = descriptor
-        status = os.fstat(descriptor)
+        status = os.fstat(descriptor) if status is None else status
         is_disk = stat.S_ISBLK(status.st_mode)
         self.size = os.lseek(descriptor, 0, os.SEEK_END) if is_disk else status.st_size
 
@@ -296,6 +305,16 @@ def open_source(
     raise OptionError(f"cannot open this {type(source).__name__}: give a path, bytes or a binary file object")
 
 
+def in_memory(name: str, data: bytes | bytearray) -> Source:
+    """Return a source of bytes that were read from a file.
+
+    Args:
+        name: of the file, for messages.
+        data: the whole file.
+    """
+    return _Bytes(name, data)
+
+
 def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
     name = os.fsdecode(path)
     if name == "-":
@@ -315,7 +334,10 @@ def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
         raise OptionError(f"no file can have this name: {error}", path=name) from error
     try:
         if only_files:
-            check_regular(name, os.fstat(descriptor))  # the name may have another target meanwhile
+            status = os.fstat(descriptor)
+            check_regular(name, status)  # the name may have another target meanwhile
+            if stat.S_ISREG(status.st_mode) and not map_it:
+                return _File(name, descriptor, status)
         else:
             check_ends(name, descriptor)
     except BaseException:

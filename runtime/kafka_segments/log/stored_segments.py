@@ -19,8 +19,9 @@ from kafka_segments import formats
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_segments.errors import DecodeError, DecompressionError, KafkaFormatError, OptionError, ReadError
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
+from kafka_segments.io.storage import Source, in_memory
 from kafka_segments.log.model import Chunks, StoredFile, StoredSegment
+from kafka_segments.segment.index_lookup import LEN_SMALL
 
 __all__ = ["ZSTD_CHUNKS", "StoredPart", "chunk_sizes", "open_beside", "open_file", "open_stored", "read_file"]
 
@@ -144,7 +145,13 @@ def open_file(places: Places, file: StoredFile) -> Source:
 def open_beside(places: Places, segment: StoredSegment, suffix: str) -> Source | None:
     """Open one of a segment's other files, None if it does not exist; errors as `open_file`."""
     file = segment.beside.get(suffix)
-    return None if file is None else open_file(places, file)
+    if file is None:
+        return None
+    if file.position == 0 and 0 < file.size <= LEN_SMALL:
+        data = bytearray(file.size)
+        if places.read_whole(file.path, memoryview(data)):
+            return in_memory(file.path, data)
+    return open_file(places, file)  # a large one, or the reason why it cannot be read
 
 
 def read_file(places: Places, file: StoredFile) -> bytes:

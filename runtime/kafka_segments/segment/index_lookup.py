@@ -16,9 +16,10 @@ from kafka_segments.errors import CorruptIndexError, KafkaFormatError
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.index_files import MAX_LEN_INDEX
 
-__all__ = ["OffsetLookup", "TimeLookup", "offsets_in", "times_in"]
+__all__ = ["LEN_SMALL", "OffsetLookup", "TimeLookup", "offsets_in", "times_in"]
 
-_LEN_SMALL = 16 << 10  # read at once: a request costs more than the bytes
+LEN_SMALL = 16 << 10
+"""Bytes of an index that is read at once, at most: a request costs more than the bytes."""
 _LEN_BLOCK = 4 << 10
 _NUM_AROUND = 4
 
@@ -38,7 +39,7 @@ class _Entries:
             raise CorruptIndexError(f"{source.size} bytes; this reader takes {MAX_LEN_INDEX} at most")
         is_near = source.descriptor >= 0 or source.is_memory
         self._len_block = _LEN_BLOCK // len_entry * len_entry
-        if not is_near or source.size <= _LEN_SMALL:
+        if not is_near or source.size <= LEN_SMALL:
             self._len_block = max(source.size, len_entry)
         self._block: tuple[int, bytes] = (-1, b"")
         self.num = self._num_used()
@@ -89,8 +90,9 @@ class _Entries:
 class _Lookup:
     """Open index file; a context manager."""
 
-    def __init__(self, entries: _Entries, base_offset: int) -> None:
+    def __init__(self, entries: _Entries, base_offset: int, last: Entry) -> None:
         self._entries, self._base_offset = entries, base_offset
+        self._last = last  # as it is stored; zeros if there is none
 
     def __enter__(self) -> Self:
         return self
@@ -117,10 +119,6 @@ class OffsetLookup(_Lookup):
 
     Until Kafka 1.1 it is the first offset of the append. In either case greater offsets are there or later.
     """
-
-    def __init__(self, entries: _Entries, base_offset: int, last: Entry) -> None:
-        super().__init__(entries, base_offset)
-        self._last = last
 
     def entry(self, at: int) -> Entry:
         """Return offset and position of one entry."""
@@ -159,7 +157,7 @@ class TimeLookup(_Lookup):
 
     def entry(self, at: int) -> Entry:
         """Return timestamp and offset of one entry."""
-        timestamp, relative = self._entries.pairs([at])[0]
+        timestamp, relative = self._last if at == len(self) - 1 else self._entries.pairs([at])[0]
         return timestamp, self._base_offset + relative
 
     def last_below(self, timestamp: int) -> Entry | None:
@@ -200,7 +198,7 @@ def times_in(source: Source, base_offset: int) -> TimeLookup:
         CorruptIndexError: also if its last timestamp is below the first (TimeIndex.sanityCheck).
     """
     with _closing_at_errors(source):
-        entries = _Entries(source, formats.LEN_TIME_ENTRY, formats.read_time_entries)
+        entries, last, relative = _Entries(source, formats.LEN_TIME_ENTRY, formats.read_time_entries), 0, 0
         if entries.num:
             (first, _), (last, relative) = entries.pairs([0, entries.num - 1])
             if last < first or relative < 0:
@@ -208,7 +206,7 @@ def times_in(source: Source, base_offset: int) -> TimeLookup:
                     f"the last entry has timestamp {last} and offset {base_offset + relative}; the first "
                     f"timestamp is {first}, the segment's base offset {base_offset}"
                 )
-    return TimeLookup(entries, base_offset)
+    return TimeLookup(entries, base_offset, (last, relative))
 
 
 @contextmanager

@@ -160,7 +160,7 @@ class Probe:
         len_head = formats.LEN_HEAD if prefix.is_known else formats.LEN_LONGEST_HEAD
         data = self._window.read(position, min(len_head, prefix.len_entry))
         try:
-            batch = formats.read_entry_header(data, self.source.name, position, previous_offset)
+            batch = formats.read_entry_header(data, self.source.name, position, previous_offset, prefix)
         except CorruptBatchError as error:
             # Magic 1 has a timestamp that magic 0 lacks: it may be too short above their common minimum.
             raise LengthMismatchError(error.detail, position=position, path=self.source.name) from error
