@@ -35,6 +35,8 @@ OPTIONS: list[list[str]] = [
     ["--verify-index-only", "--print-data-log", "--max-bytes", "1000"],
     ["--max-message-size", "200"],
 ]
+COMPILING = "kafka-segments: compiling decoders"
+"""What is said once on each machine, in whatever run comes first."""
 
 
 def compare(runs: Sequence[Sequence[str]], folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Ran]:
@@ -51,7 +53,8 @@ def compare(runs: Sequence[Sequence[str]], folder: Path, monkeypatch: pytest.Mon
             found = ours(run, folder)
             assert (found.out, found.status) == (expected.out, expected.status), (run, len_slow, found.err)
             if expected.status == 0 and not run[1].endswith(".snapshot"):
-                assert found.err == expected.err, run
+                lines = found.err.splitlines(keepends=True)
+                assert "".join(one for one in lines if not one.startswith(COMPILING)) == expected.err, run
     return answers
 
 
@@ -153,6 +156,7 @@ MADE = {
     "headers": HEADERS,
     "bytes that are no UTF-8": batch(0, [record(0, b"\xc3\x28", b"\xed\xa0\x80\xf0\x90\x80"), record(1)]),
     "an unknown control record": control(0, (b"\0\0\1\x51", b"")),
+    "one of a negative version": control(0, (b"\xc7\x82\x3e\x87", b"")),
     "a marker": control(0, (b"\0\0\0\1", b"\0\0\0\0\0\7"), (b"\0\0\0\0", b"\0\3\0\0\0\7")) + PLAIN,
     "a marker that is cut off": control(0, (b"\0\0\0\1", b"\0\0")) + PLAIN,
     "a control record without a key": PLAIN + control(0, (None, b"")),

@@ -180,6 +180,8 @@ def _decoded(data: bytes, decoder: ToolDecoder) -> str:
 
 
 def _control_words(control: ControlRecord) -> str:
+    if control.version is not None and control.version < 0:  # ControlRecordType.parseTypeId
+        raise CorruptBatchError(f"a control record whose key has version {control.version}")
     if control.type == "UNKNOWN":
         return f" controlType: UNKNOWN({control.type_id})"
     if control.value is None:
