@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 from kafka_segments.cli import console, jsonl
@@ -26,6 +25,7 @@ from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.option_values import size_from
+from kafka_segments.query.options import did_you_mean
 from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.segment.segment import open_segment
 from kafka_segments.verify.catalogue import CHECKS, GROUPS, chosen_checks
@@ -143,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise OptionError(f"--jobs is {arguments.jobs}; give 1 or more")
     is_bar = is_drawn(arguments)
     places = Places(store_settings(named_options(arguments.option, ())))
-    summary, status = VerifySummary(), console.CLEAN
+    summary = VerifySummary()
     summary.notes += _not_checked(options)
     with console.waiting("listing segments"):
         subjects = list(_subjects(arguments, places, summary))
@@ -162,13 +162,14 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.format == "jsonl":
                 stdout.write(jsonl.encode(_summary_values(summary, options)))
             stdout.flush()
-    except BrokenPipeError:
+        for error in summary.errors:
+            console.say(str(error))
+        _say_summary(summary, options)
+    except BrokenPipeError:  # the rest was not verified, so there is no summary either
         console.silence_stdout()
-    for error in summary.errors:
-        console.say(str(error))
-        status = console.NOT_OPENED
-    _say_summary(summary, options)
-    return max(status, console.FINDINGS if summary.num_findings else console.CLEAN)
+    if summary.errors:
+        return console.NOT_OPENED
+    return console.FINDINGS if summary.num_findings else console.CLEAN
 
 
 def _options(arguments: argparse.Namespace) -> VerifyOptions:
@@ -178,7 +179,7 @@ def _options(arguments: argparse.Namespace) -> VerifyOptions:
     limit = arguments.max_batch_bytes
     return VerifyOptions(
         checks,
-        None if limit is None else _to_bytes(limit, "--max-batch-bytes"),
+        None if limit is None else _to_bytes("--max-batch-bytes", limit),
         arguments.max_transaction_ms,
         arguments.live,
         arguments.check_crc,
@@ -220,16 +221,17 @@ def _subjects(
     others = [path for path in arguments.sources if path not in single]
     copies: list[PartitionCopy] = []
     skipped: list[SkippedFiles] = []
+    chosen = _ChosenPartitions(arguments.topic, arguments.partition)
     for path in others:
         found: list[SkippedFiles] = []
         try:
-            wanted = partial(_is_wanted, arguments)
-            copies += discover(places, [path], None, wanted, found, prefer_names=True, logs_unused=False)
+            copies += discover(places, [path], None, chosen.has, found, prefer_names=True, logs_unused=False)
         except StoreError:
             raise
         except KafkaFormatError as error:
             summary.errors.append(error)
         skipped += found
+    summary.errors += chosen.absent()
     by_path = {copy.path: copy for copy in copies}
     ordered = sorted(by_path.values(), key=lambda one: (one.topic, one.partition, one.path))
     if ordered or skipped:
@@ -242,9 +244,31 @@ def _subjects(
             summary.errors.append(error)
 
 
-def _is_wanted(arguments: argparse.Namespace, topic: str, partition: int | None) -> bool:
-    is_topic = not arguments.topic or topic in arguments.topic
-    return is_topic and (not arguments.partition or partition is None or partition in arguments.partition)
+class _ChosenPartitions:
+    """Choice by `--topic` and `--partition`, with a note of what it was asked about."""
+
+    def __init__(self, topics: Sequence[str] | None, partitions: Sequence[int] | None) -> None:
+        self._topics, self._partitions = set(topics or ()), set(partitions or ())
+        self._seen_topics, self._seen_partitions = set[str](), set[int]()
+
+    def has(self, topic: str, partition: int | None) -> bool:
+        """Return whether a partition is chosen; of None, whether any of the topic may be."""
+        self._seen_topics.add(topic)
+        if self._topics and topic not in self._topics:
+            return False
+        if partition is None:
+            return True
+        self._seen_partitions.add(partition)
+        return not self._partitions or partition in self._partitions
+
+    def absent(self) -> Iterator[OptionError]:
+        """Yield an error for each topic and partition that was chosen and is not there."""
+        for topic in sorted(self._topics - self._seen_topics):
+            known = ", ".join(sorted(self._seen_topics)[:10])
+            hint = did_you_mean(topic, self._seen_topics) or f"; there are {known}"
+            yield OptionError(f"--topic {topic}: there is no such topic{hint if self._seen_topics else ''}")
+        for number in sorted(self._partitions - self._seen_partitions):
+            yield OptionError(f"--partition {number}: no topic that is verified has such a partition")
 
 
 def _is_single(path: str) -> bool:
@@ -294,9 +318,8 @@ def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
     if finding.first_offset is not None:
         last = finding.last_offset
         words += f" [offsets {finding.first_offset} to {'?' if last is None else last}]"
-    if command is not None:
-        words += f"\n  to end it: {command}"
-    return b"".join(f"{shown(line)}\n".encode("utf-8", "backslashreplace") for line in words.split("\n"))
+    end_it = "" if command is None else f"  to end it: {shown(command)}\n"
+    return f"{shown(words)}\n{end_it}".encode("utf-8", "backslashreplace")
 
 
 def _values(finding: Finding) -> dict[str, Any]:

@@ -96,10 +96,9 @@ class EntryChecks:
         self._reported_epochs: dict[int, tuple[str, VerifiedEntry, str]] = {}
         self._has_old_messages = False
 
-    def begin_segment(self, path: str, size: int) -> None:
-        """Begin the next segment, of so many bytes."""
+    def begin_segment(self, path: str) -> None:
+        """Begin the next segment."""
         self.path, self._is_after_damage = path, False
-        self.totals.num_bytes += size
         self.previous = self.first_offset = self.last_offset = None
         self.totals.num_segments += 1
 

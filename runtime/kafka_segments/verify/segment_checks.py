@@ -89,7 +89,7 @@ def check_segment(
         StoreError: its store failed.
     """
     segment = file.segment
-    checks.begin_segment(segment.path, segment.size)
+    checks.begin_segment(segment.path)
     try:
         return _checked(file, checks, sink, reading)
     except UNOPENED as error:
@@ -123,6 +123,7 @@ def _is_gone(error: KafkaFormatError) -> bool:
 def _checked(file: LogFile, checks: EntryChecks, sink: CheckSink, reading: SegmentReading) -> SegmentContents:
     """Check a segment, as `check_segment`; errors of opening it are raised."""
     with closing(reading.open(file.segment)) as source:
+        checks.totals.num_bytes += source.size
         one = _OneSegment(file, checks, sink, reading)
         for event in iter_verified(
             source,
