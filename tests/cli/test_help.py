@@ -41,6 +41,29 @@ def test_every_command_shows_examples_that_it_takes(command: str) -> None:
         assert meaning
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_help_fits_its_width_and_has_one_list_of_examples(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*command.split(), "--help"]) == 0
+    text, examples = capsys.readouterr().out.split("\nexamples:\n")  # one list
+    words = text[text.index("\n\n") :]  # argparse does not divide a group of options in the usage
+    assert [line for line in words.splitlines() if len(line) > 80] == []
+    typed = examples.splitlines()[::2]
+    assert all(line.startswith("  kafka-segments ") or "| kafka-segments " in line for line in typed)
+    assert not any(line.startswith("  kafka-segments ") and "| kafka-segments " in line for line in typed)
+
+
+def test_the_help_of_the_tool_that_dump_is_like_has_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", "--like-kafka", "--help"]) == 1  # as Kafka's tool
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[0].startswith("usage: kafka-segments dump --like-kafka --files ")
+    assert sum(line.startswith("  --") for line in lines) == 11 and "\\n" not in err
+
+
 def test_examples_end_the_help_as_they_are_typed(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(COMMANDS) >= 13
     assert main(["dump", "--help"]) == 0

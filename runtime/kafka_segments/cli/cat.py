@@ -41,15 +41,6 @@ from kafka_segments.segment.segment import Segment
 __all__ = ["add_parser", "run"]
 
 _LEN_BLOCK = 64 << 10  # bytes that are written together
-_EXAMPLES = r"""examples:
-  kafka-segments cat orders-0 | jq .amount
-  kafka-segments cat --print key --delimiter '\0' orders-0 | sort -zu
-  kafka-segments cat --template '{offset}\t{time}\t{key}\t{value}' --since 2026-01-31 orders-0
-  kafka-segments cat --base64 --template '{key} {value}' --isolation read_committed payments-3
-
-Exit status: 0 clean, 1 damage (all sound records were printed), 2 wrong usage or a file that cannot be
-opened, 3 the output could not be written.
-"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -59,8 +50,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="print values, keys or headers, as they are or by a template",
         description="Print the values of records as they are, each with a newline after it; or their keys, "
         "their headers, or a template. Control records are left out. Damage is reported on standard error.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Exit status: 0 clean, 1 damage (all sound records were printed), 2 wrong usage or a file "
+        "that cannot be opened, 3 the output could not be written.",
     )
     parser.add_argument(
         "files",
@@ -106,7 +97,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_examples(
         parser,
         ("cat --print key logs/orders-0", "the keys, one a line"),
+        (
+            "cat --print key --delimiter '\\0' logs/orders-0",
+            "keys that may have newlines, with a zero byte after each",
+        ),
         ("cat --template '{offset}\\t{key}\\t{value}' logs/orders-0", "a table"),
+        (
+            "cat --base64 --template '{key} {value}' --isolation read_committed logs/orders-0",
+            "any bytes, of committed records",
+        ),
     )
     parser.set_defaults(run=run)
 

@@ -46,15 +46,6 @@ from kafka_segments.search.segment_search import Checked
 __all__ = ["add_parser", "run"]
 
 _SECONDS_BEFORE = 2.0  # that no bar is drawn
-_EXAMPLES = """examples:
-  kafka-segments find --key user-42 /var/kafka-logs
-  kafka-segments find --regex 'timeout after \\d+ ms' --since 2026-01-31T12:00:00Z logs/orders-*
-  kafka-segments find --json '$.order.amount >= 1000' --header source=shop --format jsonl orders-0
-  kafka-segments find --text 'card declined' --to-segment found /disk1/kafka /disk2/kafka
-
-Exit status: 0 clean, whether or not something was found, 1 damage or a record that could not be judged,
-2 wrong usage or a file that cannot be opened, 3 the output could not be written.
-"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -64,8 +55,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="find records by key, content, header, JSON, offset, time or producer",
         description="Find the records that fulfil all of the conditions. Bytes of damaged places are "
         "searched as they are stored. Checksums are verified of the batches that may hold such a record.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Exit status: 0 clean, whether or not something was found, 1 damage or a record that could "
+        "not be judged, 2 wrong usage or a file that cannot be opened, 3 the output could not be written.",
     )
     parser.add_argument(
         "files",
@@ -96,7 +87,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         parser,
         ("find --key user-42 logs", "the records with a key"),
         ("find --text 'card declined' --since 2026-01-31 logs", "text anywhere in a record, from a day on"),
+        ("find --regex 'timeout after \\d+ ms' --in value logs/orders-*", "an expression, in values"),
+        (
+            "find --json '$.amount >= 1000' --header source=shop --format jsonl logs/orders-0",
+            "values that are JSON, of records with a header, for programs",
+        ),
         ("find --bytes 'cafe 00ff' --count logs", "how many there are"),
+        ("find --text 'card declined' --to-segment found logs", "their batches, as segments"),
     )
     parser.set_defaults(run=run)
 

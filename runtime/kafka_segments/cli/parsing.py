@@ -73,7 +73,7 @@ class _Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return the help, with the examples at its end."""
-        lines = [f"  kafka-segments {command}\n      {words}\n" for command, words in self.examples]
+        lines = [f"  {_typed(command)}\n      {words}\n" for command, words in self.examples]
         return super().format_help() + "".join(["\nexamples:\n", *lines] if lines else [])
 
     def error(self, message: str) -> NoReturn:
@@ -125,12 +125,17 @@ class _Parser(argparse.ArgumentParser):
         self.error(f"argument {name}: invalid choice: {value!r}{hint} (choose from {choices})")
 
 
+def _typed(example: str) -> str:
+    """Return an example as it is typed: the last command of a pipe has the program's name already."""
+    return example if "| kafka-segments " in example else f"kafka-segments {example}"
+
+
 def add_examples(parser: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:
     """Add examples to the help of a subcommand.
 
     Args:
         parser: made by a parser of `new_parser`.
-        examples: each a command line, without the program's name, and what it does.
+        examples: each a command line, without the program's name unless it ends a pipe, and what it does.
     """
     assert isinstance(parser, _Parser)
     parser.examples += examples

@@ -27,14 +27,6 @@ _DAY_MS = 24 * 3600 * 1000
 _SECONDS_BEFORE = 2.0  # that no progress is shown
 _MAX_LINES = 10  # on the gaps of a partition, and on its transactions
 
-_EPILOG = """\
-DEST/log is the directory to start a broker on, DEST/quarantine has the bytes that could not be used, and
-DEST/manifest.json says of every range of bytes what became of it.
-
-Exit status: 0 clean, 1 something was lost or put aside (all that is sound was salvaged), 2 wrong usage or a
-partition that cannot be salvaged (the rest was), 3 the result could not be written (nothing is left of it).
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `salvage` to the command's parsers."""
@@ -43,9 +35,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="make clean partitions of damaged ones",
         description="Make clean partitions, with indexes, from the best of all copies: sound batches are "
         "copied byte for byte, in the order of their offsets; what is damaged in one copy is taken from "
-        "another. Sources are only read.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "another. Sources are only read. DEST/log is the directory to start a broker on, DEST/quarantine has "
+        "the bytes that could not be used, and DEST/manifest.json says of every range of bytes what became "
+        "of it.",
+        epilog="Exit status: 0 clean, 1 something was lost or put aside (all that is sound was salvaged), 2 "
+        "wrong usage or a partition that cannot be salvaged (the rest was), 3 the result could not be "
+        "written (nothing is left of it).",
     )
     parser.add_argument(
         "sources",

@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
-_EPILOG = """\
-Batches are copied whole: the first and the last may have records outside of the range.
-
-Exit status: 0 clean, 1 something of the range was damaged or missing (the rest was copied), 2 wrong usage or
-a source that cannot be opened, 3 the result could not be written (nothing is left of it).
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `slice` to the command's parsers."""
@@ -38,9 +31,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "slice",
         help="copy the batches of some offsets or times into a new partition's directory",
         description="Copy the batches of a partition that hold some offsets or times, byte for byte, into a "
-        "new directory, with indexes.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "new directory, with indexes. Batches are copied whole: the first and the last may have records "
+        "outside of the range.",
+        epilog="Exit status: 0 clean, 1 something of the range was damaged or missing (the rest was copied), "
+        "2 wrong usage or a source that cannot be opened, 3 the result could not be written (nothing is left "
+        "of it).",
     )
     parser.add_argument(
         "source", metavar="SRC", help="a partition's directory, a .log file, or a pattern of copies of one"

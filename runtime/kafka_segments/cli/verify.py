@@ -37,14 +37,6 @@ from kafka_segments.verify.verification import VerifySubject, VerifySummary, ite
 __all__ = ["add_parser", "run"]
 
 _HANGING = ("lost-marker", "open-transaction")
-_EXAMPLES = """examples:
-  kafka-segments verify /var/lib/kafka
-  kafka-segments verify --topic orders --partition 3 /disk1/kafka /disk2/kafka
-  kafka-segments verify --checks bytes,indexes --format jsonl /var/lib/kafka/orders-0
-  kafka-segments verify --live --skip copies /var/lib/kafka
-
-Exit status: 0 clean, 1 findings, 2 something that cannot be opened (the rest was verified) or wrong usage,
-3 the output could not be written. docs/verify.md has a line for each check."""
 _SECONDS_BEFORE = 2.0  # that no progress is shown
 _to_bytes = size_from(1)
 
@@ -58,8 +50,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "producers, names, and copies against each other. What brokers do lawfully is no finding: what the "
         "log cleaner removes, the state of a broker that was killed, an unfinished last batch with --live. "
         "Nothing is written.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Exit status: 0 clean, 1 findings, 2 wrong usage or something that cannot be opened (the rest "
+        "was verified), 3 the output could not be written. docs/verify.md has a line for each check.",
     )
     parser.add_argument(
         "sources",
@@ -79,7 +71,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_examples(
         parser,
         ("verify /var/lib/kafka/data", "all that can be checked"),
+        (
+            "verify --topic orders --partition 3 /disk1/kafka /disk2/kafka",
+            "a partition, and its copies compared",
+        ),
         ("verify --checks bytes,indexes --format jsonl logs", "two groups of checks, for programs"),
+        ("verify --live --skip contents /var/lib/kafka/data", "beside a broker, without reading records"),
     )
     parser.set_defaults(run=run)
 

@@ -71,7 +71,8 @@ def run_like_kafka(arguments: Sequence[str]) -> int:
             return _STOPPED
         _refuse_decoders(options)
         if not arguments or options.has("help") or not options.has("files", "version"):
-            output.message(_USAGE.rstrip())
+            for line in _USAGE.splitlines():
+                output.message(line)
             return _STOPPED
         if options.has("version"):
             output.line(KAFKA_VERSION)
