@@ -12,7 +12,7 @@ from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run
 
 from kafka_segments.cli import jobs
-from kafka_segments.cli.jobs import JobProgress, size_words
+from kafka_segments.cli.jobs import JobProgress, delayed_progress, size_words
 
 MIB = 1 << 20
 
@@ -45,6 +45,21 @@ def test_lines_come_every_ten_seconds_with_the_rate(
         "kafka-segments: 0 bytes of 1.0 GiB done",
         "kafka-segments: 128.0 MiB of 1.0 GiB done, 12.8 MiB/s",
         "kafka-segments: 512.0 MiB of 1.0 GiB done, 12.8 MiB/s",
+    ]
+
+
+def test_quick_work_shows_nothing_and_the_rate_is_that_of_all_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with ExitStack() as stack:
+        show = delayed_progress(stack, "reading", draw=False, verb="salvage")
+        for now[0], done in [(100.5, 10), (101.9, 50), (104.0, 128), (105.0, 192), (116.0, 512)]:
+            show(done * MIB, 1024 * MIB)
+    assert capsys.readouterr().err.splitlines() == [
+        "kafka-segments: 128.0 MiB of 1.0 GiB done, 32.0 MiB/s",
+        "kafka-segments: 512.0 MiB of 1.0 GiB done, 32.0 MiB/s",
     ]
 
 

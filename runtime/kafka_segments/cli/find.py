@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from kafka_segments.cli import console
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
-from kafka_segments.cli.jobs import JobProgress, add_progress_option, ended_by_signals, is_drawn
+from kafka_segments.cli.jobs import add_progress_option, delayed_progress, ended_by_signals, is_drawn
 from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
@@ -44,8 +43,6 @@ from kafka_segments.search.json_paths import parse_json_test
 from kafka_segments.search.segment_search import Checked
 
 __all__ = ["add_parser", "run"]
-
-_SECONDS_BEFORE = 2.0  # that no bar is drawn
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -178,15 +175,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _progress(arguments: argparse.Namespace, stack: ExitStack) -> Callable[[int, int], None]:
     """Return what shows a bar, where there is none among the lines of the output."""
     is_bar = is_drawn(arguments) and (arguments.progress or not console.is_terminal(sys.stdout))
-    started, progress = time.monotonic(), list[JobProgress]()
-
-    def show(done: int, total: int) -> None:
-        if is_bar and (progress or time.monotonic() - started >= _SECONDS_BEFORE):
-            if not progress:
-                progress.append(JobProgress(stack, "the search", draw=True, verb="find"))
-            progress[0].show(done, total)
-
-    return show
+    if not is_bar:
+        return lambda _done, _total: None
+    return delayed_progress(stack, "the search", draw=True, verb="find")
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:

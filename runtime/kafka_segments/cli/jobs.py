@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,14 @@ __all__ = [
     "JobProgress",
     "add_engine_options",
     "add_progress_option",
+    "delayed_progress",
     "ended_by_signals",
     "engine_of",
     "is_drawn",
     "size_words",
 ]
 
+_SECONDS_BEFORE = 2.0  # that no progress is shown
 _SECONDS_BETWEEN_LINES = 10
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -126,6 +128,23 @@ def is_drawn(arguments: argparse.Namespace) -> bool:
     return arguments.progress or (has_tqdm and console.is_terminal(sys.stderr))
 
 
+def delayed_progress(stack: ExitStack, name: str, *, draw: bool, verb: str) -> Callable[[int, int], None]:
+    """Return a function that shows progress once two seconds have passed: a bar, or lines.
+
+    It is called with numbers of bytes: that are done, and of all. Arguments as for `JobProgress`.
+    """
+    began, shown_by = time.monotonic(), list[JobProgress]()
+
+    def show(done: int, total: int) -> None:
+        if not shown_by:
+            if time.monotonic() - began < _SECONDS_BEFORE:
+                return
+            shown_by.append(JobProgress(stack, name, draw=draw, verb=verb, began=began))
+        shown_by[0].show(done, total)
+
+    return show
+
+
 class JobProgress:
     """Progress of the job: a bar, or a line from time to time.
 
@@ -134,12 +153,22 @@ class JobProgress:
         name: of the engine.
         draw: whether to draw a bar.
         verb: the subcommand.
+        began: when the work began, by the monotonic clock; None is when progress is shown first.
     """
 
-    def __init__(self, stack: ExitStack, name: str, *, draw: bool, verb: str = "ingest") -> None:
+    def __init__(
+        self,
+        stack: ExitStack,
+        name: str,
+        *,
+        draw: bool,
+        verb: str = "ingest",
+        began: float | None = None,
+    ) -> None:
         self._stack = stack
         self._draw, self._verb = draw, verb
-        self._begun: tuple[float, int] | None = None  # when, and the bytes that were done by then
+        # When, and the bytes that were done by then.
+        self._begun: tuple[float, int] | None = None if began is None else (began, 0)
         self._bar: Any = None
         self._last_done = -1
         self._starting = stack.enter_context(ExitStack())

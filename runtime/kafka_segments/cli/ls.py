@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 
 from kafka_segments.cli import console
-from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
+from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
 from kafka_segments.cli.ls_lines import Listing, write_listing
 from kafka_segments.cli.ls_rows import LEVELS, SORT_KEYS, ListRow, row_of, rows_at, sorted_rows
 from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
@@ -28,7 +27,6 @@ from kafka_segments.log.skipped_files import SkippedFiles
 
 __all__ = ["add_parser", "run"]
 
-_SECONDS_BEFORE = 2.0  # that no progress is shown
 _NUM_AHEAD = 1024  # segments that wait for a thread
 
 Read = Callable[[Places, StoredSegment], SegmentFigures]
@@ -99,8 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
         copies, status = _copies(places, arguments.paths, skipped)
     read = figures_by_headers if arguments.headers else figures_by_ends
     with ExitStack() as stack:
-        progress = JobProgress(stack, "reading headers", draw=draw, verb="ls")
-        segments = list(_rows(places, copies, read, arguments.jobs, progress))
+        show = delayed_progress(stack, "reading headers", draw=draw, verb="ls")
+        segments = list(_rows(places, copies, read, arguments.jobs, show))
     rows = sorted_rows(rows_at(arguments.level, segments), arguments.sort, is_reversed=arguments.reverse)
     findings = [one for copy in copies for one in copy.findings]
     listing = Listing(arguments.level, rows, rows_at("total", segments), skipped, findings)
@@ -158,17 +156,20 @@ def _take(found: dict[str, PartitionCopy], copy: PartitionCopy) -> None:
 
 
 def _rows(
-    places: Places, copies: Sequence[PartitionCopy], read: Read, num_jobs: int, progress: JobProgress
+    places: Places,
+    copies: Sequence[PartitionCopy],
+    read: Read,
+    num_jobs: int,
+    show: Callable[[int, int], None],
 ) -> Iterator[ListRow]:
     """Yield a row for each segment, in order."""
     work = [(copy, segment) for copy in copies for segment in copy.segments]
     total = sum(segment.size for _copy, segment in work)
-    started, done = time.monotonic(), 0
+    done = 0
     for (copy, segment), figures in zip(work, _figures(places, read, work, num_jobs), strict=True):
         yield row_of(copy, segment, figures)
         done += segment.size
-        if time.monotonic() - started > _SECONDS_BEFORE:
-            progress.show(done, total)
+        show(done, total)
 
 
 def _figures(

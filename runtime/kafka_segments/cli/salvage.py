@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.jobs import JobProgress, add_progress_option, ended_by_signals, is_drawn, size_words
+from kafka_segments.cli.jobs import (
+    add_progress_option,
+    delayed_progress,
+    ended_by_signals,
+    is_drawn,
+    size_words,
+)
 from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
@@ -21,10 +26,9 @@ if TYPE_CHECKING:
     from kafka_segments.salvage.partition_job import DonePartition
     from kafka_segments.salvage.salvaging import Salvaged
 
-__all__ = ["add_parser", "add_source_options", "run", "shown_progress"]
+__all__ = ["add_parser", "add_source_options", "run"]
 
 _DAY_MS = 24 * 3600 * 1000
-_SECONDS_BEFORE = 2.0  # that no progress is shown
 _MAX_LINES = 10  # on the gaps of a partition, and on its transactions
 
 
@@ -98,9 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
     sources, destination = _paths(arguments)
     if arguments.jobs < 1:
         raise OptionError(f"--jobs {arguments.jobs}: give 1 or more")
+    is_bar = is_drawn(arguments)
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with ended_by_signals(), ExitStack() as stack:
-        progress = shown_progress(arguments, stack, "salvage")
+        progress = delayed_progress(stack, "reading", draw=is_bar, verb="salvage")
         found = salvage(
             sources,
             destination,
@@ -125,21 +130,6 @@ def _paths(arguments: argparse.Namespace) -> tuple[list[str], str | None]:
     if len(given) < 2:
         raise OptionError("give DEST after the sources, or --dry-run")
     return given[:-1], given[-1]
-
-
-def shown_progress(arguments: argparse.Namespace, stack: ExitStack, verb: str) -> Callable[[int, int], None]:
-    """Return a function that shows progress after two seconds: a bar on a terminal, else lines."""
-    is_bar, started = is_drawn(arguments), time.monotonic()
-    shown_by: list[JobProgress] = []
-
-    def show(done: int, total: int) -> None:
-        if time.monotonic() - started < _SECONDS_BEFORE:
-            return
-        if not shown_by:
-            shown_by.append(JobProgress(stack, "reading", draw=is_bar, verb=verb))
-        shown_by[0].show(done, total)
-
-    return show
 
 
 def _print(found: Salvaged, arguments: argparse.Namespace) -> None:

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.jobs import ended_by_signals
+from kafka_segments.cli.jobs import delayed_progress, ended_by_signals, is_drawn
 from kafka_segments.cli.parsing import add_examples, named_options
-from kafka_segments.cli.salvage import add_source_options, shown_progress
+from kafka_segments.cli.salvage import add_source_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
@@ -74,9 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
         time_of("--since", arguments.since),
         time_of("--until", arguments.until),
     )
+    is_bar = is_drawn(arguments)
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with ended_by_signals(), ExitStack() as stack:
-        progress = shown_progress(arguments, stack, "slice")
+        progress = delayed_progress(stack, "reading", draw=is_bar, verb="slice")
         found = slice_partition(
             arguments.source, arguments.destination, wanted, places=places, progress=progress
         )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
-from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn, size_words
+from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
 from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
@@ -37,7 +36,6 @@ from kafka_segments.verify.verification import VerifySubject, VerifySummary, ite
 __all__ = ["add_parser", "run"]
 
 _HANGING = ("lost-marker", "open-transaction")
-_SECONDS_BEFORE = 2.0  # that no progress is shown
 _to_bytes = size_from(1)
 
 
@@ -146,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         subjects = list(_subjects(arguments, places, summary))
     try:
         with console.writing() as stdout, ExitStack() as stack:
-            progress = JobProgress(stack, "verification", draw=is_bar, verb="verify")
+            progress = delayed_progress(stack, "verification", draw=is_bar, verb="verify")
             show = _Shown(progress, sum(one.num_bytes for one in subjects))
             for subject in subjects:
                 reading = SegmentReading(places, _open if subject.is_single else None)
@@ -200,14 +198,12 @@ def _names(given: Sequence[str]) -> list[str]:
 class _Shown:
     """Progress of all subjects together."""
 
-    def __init__(self, progress: JobProgress, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-        self._started = time.monotonic()
+    def __init__(self, show: Callable[[int, int], None], total: int) -> None:
+        self._show, self._total, self._done = show, total, 0
 
     def add(self, num_bytes: int) -> None:
         self._done += num_bytes
-        if time.monotonic() - self._started > _SECONDS_BEFORE:
-            self._progress.show(min(self._done, self._total), self._total)
+        self._show(min(self._done, self._total), self._total)
 
 
 def _subjects(
