@@ -139,7 +139,7 @@ def delayed_progress(stack: ExitStack, name: str, *, draw: bool, verb: str) -> C
         if not shown_by:
             if time.monotonic() - began < _SECONDS_BEFORE:
                 return
-            shown_by.append(JobProgress(stack, name, draw=draw, verb=verb, began=began))
+            shown_by.append(JobProgress(stack, name, draw=draw, verb=verb))
         shown_by[0].show(done, total)
 
     return show
@@ -153,7 +153,6 @@ class JobProgress:
         name: of the engine.
         draw: whether to draw a bar.
         verb: the subcommand.
-        began: when the work began, by the monotonic clock; None is when progress is shown first.
     """
 
     def __init__(
@@ -163,12 +162,10 @@ class JobProgress:
         *,
         draw: bool,
         verb: str = "ingest",
-        began: float | None = None,
     ) -> None:
         self._stack = stack
         self._draw, self._verb = draw, verb
-        # When, and the bytes that were done by then.
-        self._begun: tuple[float, int] | None = None if began is None else (began, 0)
+        self._begun: tuple[float, int] | None = None  # when, and the bytes that were done by then
         self._bar: Any = None
         self._last_done = -1
         self._starting = stack.enter_context(ExitStack())
