@@ -59,10 +59,10 @@ def changed(entry: bytes, at: int, by: int) -> bytes:
     [
         ("index", 8, 1, "where no batch begins"),
         ("index", 8, -61, "where no batch begins"),
-        ("index", 4, -5, "and stands before it|comes after"),
-        ("timeindex", 8, 1, "whose batch has"),
-        ("timeindex", 8, -1, "whose batch has"),
-        ("timeindex", 12, 3, "whose batch has|which no batch has"),
+        ("index", 4, -5, "; it is before that|follows one of"),
+        ("timeindex", 8, 1, "the batch there has"),
+        ("timeindex", 8, -1, "the batch there has"),
+        ("timeindex", 12, 3, "the batch there has|no batch has that offset"),
     ],
 )
 @pytest.mark.parametrize("which", [0, 1, -1])

@@ -142,7 +142,9 @@ def _read_offsets(file: LogFile, size: int | None) -> Iterator[PositionCheck]:
     for before, entry in pairwise(zip(index.offsets, index.positions, strict=True)):
         if entry[0] <= before[0] or entry[1] <= before[1]:
             raise _wrong(
-                f"offset {entry[0]}, position {entry[1]} comes after {before[0]}, {before[1]}", index.path
+                f"an entry of offset {entry[0]}, position {entry[1]} follows one of offset {before[0]}, "
+                f"position {before[1]}",
+                index.path,
             )
     if size is not None and index.positions and index.positions[-1] >= size:
         detail = f"the last entry is of position {index.positions[-1]}, and the segment has {size} bytes"
@@ -160,7 +162,9 @@ def _read_times(file: LogFile) -> Iterator[TimeCheck]:
     for before, entry in pairwise(zip(index.timestamps, index.offsets, strict=True)):
         if entry[0] < before[0] or entry[1] < before[1]:
             raise _wrong(
-                f"timestamp {entry[0]}, offset {entry[1]} comes after {before[0]}, {before[1]}", index.path
+                f"an entry of timestamp {entry[0]}, offset {entry[1]} follows one of timestamp {before[0]}, "
+                f"offset {before[1]}",
+                index.path,
             )
     _check_greatest(index)
     if index.offsets:
@@ -217,12 +221,12 @@ class PositionCheck:
         while self._left and self._left.first.value <= head.position:
             offset, position = self._left.take()
             if position < head.position:
-                return f"offset {offset} is to be at position {position}, where no batch begins"
+                return f"an entry says that offset {offset} is at position {position}, where no batch begins"
             if self._reached >= offset:
-                return f"offset {offset} is to be at position {position}, and stands before it"
+                return f"an entry says that offset {offset} is at position {position}; it is before that"
             if head.first_offset is not None and head.first_offset > offset:
-                detail = f"offset {offset} is to be at position {position}, where a batch begins with "
-                return f"{detail}{head.first_offset}"
+                what = f"an entry says that offset {offset} is at position {position}"
+                return f"{what}; the batch there begins with {head.first_offset}"
         self._reached = max(self._reached, head.last_offset)
         self._end_position = head.end_position
         return None
@@ -250,7 +254,7 @@ class PositionCheck:
         """Check the entries after the last batch; return the first error."""
         if self._left and self._left.first.value < self._end_position:
             offset, position = self._left.first
-            return f"offset {offset} is to be at position {position}, where no batch begins"
+            return f"an entry says that offset {offset} is at position {position}, where no batch begins"
         return None
 
 
@@ -271,14 +275,14 @@ class TimeCheck:
         """Check the entries up to a batch; return the first error."""
         while self._left and self._left.first.offset <= head.last_offset:
             offset, timestamp = self._left.take()
-            what = f"timestamp {timestamp} is to be that of offset {offset}"
+            what = f"an entry says that the greatest timestamp up to offset {offset} is {timestamp}"
             if self._greatest > timestamp:
-                return f"{what} and the greatest up to there, which is {self._greatest}"
+                return f"{what}; it is {self._greatest}"
             is_inside = head.first_offset is None or head.first_offset <= offset
             if is_inside and head.max_timestamp != timestamp:
-                return f"{what}, whose batch has {head.max_timestamp}"
+                return f"{what}; the batch there has {head.max_timestamp}"
             if not is_inside and not self._is_damaged:
-                return f"{what}, which no batch has"
+                return f"{what}; no batch has that offset"
         self._greatest = max(self._greatest, head.max_timestamp)
         return None
 
@@ -300,7 +304,8 @@ class TimeCheck:
         """Check the entries after the last batch; return the first error."""
         if self._left and not self._is_damaged and not is_newest:
             offset, timestamp = self._left.first
-            return f"timestamp {timestamp} is to be that of offset {offset}, which no batch has"
+            what = f"an entry says that the greatest timestamp up to offset {offset} is {timestamp}"
+            return f"{what}; no batch has that offset"
         return None
 
 

@@ -303,13 +303,13 @@ def _check_order(
 ) -> None:
     for before, entry in pairwise(entries):
         if entry.last_offset <= before.last_offset:
-            raise _wrong(file, f"{entry} comes after {before}, which ends later")
+            raise _wrong(file, f"{_words(entry)} is listed after {_words(before)}, which ended later")
     for entry in entries:
         is_inside = end is None or entry.last_offset < end
         if not (is_inside and entry.first_offset < entry.last_offset):
-            raise _wrong(file, f"{entry} cannot have ended in this segment")
+            raise _wrong(file, f"{_words(entry)} cannot have ended in this segment")
         if entry.first_offset <= last_of.get(entry.producer_id, -1):
-            raise _wrong(file, f"{entry} begins before the one before it ends")
+            raise _wrong(file, f"{_words(entry)} began before the one before it had ended")
         last_of[entry.producer_id] = entry.last_offset
 
 
@@ -319,7 +319,7 @@ def _check_marker(file: LogFile, segment: Segment, entry: AbortedTxn) -> None:
     batch = segment.find_batch(entry.last_offset, position)
     is_marker = batch is not None and batch.is_control and batch.producer_id == entry.producer_id
     if batch is None or not is_marker or not _is_abort(segment, batch):
-        raise _wrong(file, f"{entry} ends where the log has no ABORT marker of its producer")
+        raise _wrong(file, f"{_words(entry)} ended where the log has no ABORT marker of its producer")
 
 
 def _is_abort(segment: Segment, batch: Batch) -> bool:
@@ -362,13 +362,14 @@ def _check_index(file: LogFile, aborted: Sequence[AbortedTransaction], markers: 
     for one in aborted:
         entry = entries.get((one.producer_id, one.last_offset))
         if entry is None:
-            raise _wrong(file, f"{one} is not listed")
+            is_there = "txnindex" in file.segment.beside
+            raise _wrong(file, f"{_words(one)} is not listed" + ("" if is_there else ": the file is missing"))
         if entry.first_offset > one.first_offset:
-            raise _wrong(file, f"{entry} begins at offset {one.first_offset}")
+            raise _wrong(file, f"{_words(entry)} began at offset {one.first_offset}")
     markers = markers.union((one.producer_id, one.last_offset) for one in aborted)
     for key, entry in entries.items():
         if key not in markers:
-            raise _wrong(file, f"{entry} ends where the log has no ABORT marker of its producer")
+            raise _wrong(file, f"{_words(entry)} ended where the log has no ABORT marker of its producer")
 
 
 def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:
@@ -382,6 +383,11 @@ def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:
         if (file.start is None or entry.last_offset >= file.start)
         and (file.end is None or entry.last_offset < file.end)
     )
+
+
+def _words(one: AbortedTxn | AbortedTransaction) -> str:
+    offsets = f"offsets {one.first_offset} to {one.last_offset}"
+    return f"the aborted transaction of producer {one.producer_id}, {offsets},"
 
 
 def _wrong(file: LogFile, detail: str) -> CorruptIndexError:
