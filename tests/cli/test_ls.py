@@ -170,6 +170,25 @@ def test_what_is_wrong_is_said_and_the_rest_listed(tmp_path: Path, capfd: pytest
         assert capfd.readouterr().err
 
 
+def test_a_checkpoint_that_is_wrong_is_said_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name in ("a-0", "a-1", "b-0"):
+        append(tmp_path / name, *run_of(0, 3))
+    path = tmp_path / "log-start-offset-checkpoint"
+    path.write_text("garbage\n")
+    assert main(["ls", str(tmp_path)]) == 1
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("kafka-segments: ")]
+    detail = "not an offset checkpoint: 'garbage' is no number; what it says was not used"
+    assert said == [f"kafka-segments: {path}: {detail}"]
+
+
+def test_no_table_of_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["ls", str(tmp_path)]) == 2
+    assert capfd.readouterr().out == ""
+    append(tmp_path / "a-0", *run_of(0, 3))
+    assert main(["ls", str(tmp_path)]) == 0
+    assert "1 topic, 1 partition in 1 directory; " in capfd.readouterr().out
+
+
 def test_empty_and_preallocated_segments(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     directory = tmp_path / "t-0"
     directory.mkdir()

@@ -106,8 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
         for error in row.errors:
             console.say(f"{error if error.path else error.with_context(path=row.path)}")
             status = max(status, console.status_of(error))
-    for wrong in of_kinds(findings, Kind.UNUSED):
-        console.say(str(wrong))
+    # Partitions share the checkpoints of their log directory.
+    for words in dict.fromkeys(one.message for one in of_kinds(findings, Kind.UNUSED)):
+        console.say(words)
         status = max(status, console.FINDINGS)
     _say_left_out(skipped, of_kinds(findings, *LEFT_OUT_KINDS))
     try:

@@ -138,6 +138,8 @@ def _magics(row: ListRow) -> str:
 
 
 def _lines(listing: Listing, *, is_human: bool) -> Iterator[str]:
+    if not listing.rows:  # nothing could be listed; errors have said so
+        return
     total = listing.totals[0]
     is_counted = total.is_exact and bool(listing.rows)
     titles = [listing.level, *_TITLES[: None if is_counted else -1]]
@@ -152,7 +154,8 @@ def _notes(listing: Listing, total: ListRow, *, is_human: bool) -> Iterator[str]
     beside, old = _size(total.num_bytes_beside, is_human), _size(total.num_old_bytes, is_human)
     yield (
         f"{counted(total.num_topics, 'topic')}, {counted(total.num_partitions, 'partition')} in "
-        f"{total.num_copies} directories; files beside segments: {beside}{how}"
+        f"{total.num_copies} {'directory' if total.num_copies == 1 else 'directories'}; "
+        f"files beside segments: {beside}{how}"
     )
     if not total.num_old_segments:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from io import BytesIO
 from typing import TypeVar
@@ -14,12 +15,14 @@ T = TypeVar("T")
 
 # What generated classes raise on wrong bytes: their own errors, the stream's end, a negative size, bad UTF-8.
 PARSE_ERRORS = (KaitaiStructError, EOFError, ValueError)
+_NO_NUMBER = re.compile(r"invalid literal for int\(\) with base 10: (.*)", re.DOTALL)  # of Python's int()
 
 
 def explain(error: Exception) -> str:
     """A parse error on one line, without whole values or addresses of objects."""
     if not isinstance(error, ValidationFailedError):
-        return str(error)
+        number = _NO_NUMBER.fullmatch(str(error))
+        return str(error) if number is None else f"{number[1]:.60} is no number"
     found = getattr(error, "actual", None)
     if found == b"":  # of a field that is there for bytes that are refused
         return f"a length or count before byte {error.io.pos()} does not fit its content ({error.src_path})"
