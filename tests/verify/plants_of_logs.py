@@ -246,6 +246,21 @@ def missing_time_index(root: Path) -> None:
     (root / "logs" / TIMEINDEX).unlink()
 
 
+@plant(
+    ("missing-index", INDEX, None, None, None),
+    ("missing-index", SECOND.replace(".log", ".index"), None, None, None),
+)
+def offset_indexes_of_all_segments_missing(root: Path) -> None:
+    for name in (INDEX, SECOND.replace(".log", ".index")):
+        (root / "logs" / name).unlink()
+
+
+@plant()
+def all_indexes_missing_as_in_a_backup_of_logs(root: Path) -> None:
+    for path in (root / "logs" / "multi-0").glob("*index"):
+        path.unlink()
+
+
 @plant()
 def indexes_of_a_killed_broker(root: Path) -> None:
     for suffix in ("index", "timeindex"):

@@ -176,6 +176,8 @@ class _CopyChecks:
     def _segments(self) -> Iterator[SegmentContents]:
         """Check the segments; yield the contents of each."""
         indexes = {suffix for one in self._copy.segments for suffix in one.beside if suffix in _INDEXES}
+        if indexes:  # older brokers make no .timeindex, none makes that alone
+            indexes.add("index")
         for at, file in enumerate(self._files):
             for suffix in sorted(indexes - set(file.segment.beside)):
                 self._sink.add("missing-index", f"there is no .{suffix}", path=file.path_beside(suffix))
