@@ -124,6 +124,17 @@ def test_a_topic_or_partition_that_is_not_there(
     assert ("verified: 1 partition, 2 segments" in err) == (words[-1] == "multi")  # the rest was verified
 
 
+def test_a_log_that_ends_too_early_names_the_checkpoint_that_its_check_is_of(
+    logs: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A clean shutdown leaves both checkpoints at the log's end."""
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (logs / name).write_text("0\n1\nmulti 0 300\n")
+    assert main(["verify", "--topic", "multi", "--checks", "log", "logs"]) == 1
+    (line,) = capfd.readouterr().out.splitlines()
+    assert ": high-watermark: offsets 206 to 299 are missing: the high watermark (replication-" in line
+
+
 def test_the_largest_batch_is_an_option(logs: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert logs.is_dir()
     assert main(["verify", "--topic", "multi", "--max-batch-bytes", "1k", "logs"]) == 0

@@ -308,6 +308,7 @@ def _gap_after(newest: SegmentContents, reached: _Held, noted: CheckpointedOffse
     noted_end, what = max(
         (noted.high_watermark or 0, "high watermark (replication-offset-checkpoint)"),
         (noted.recovery_point or 0, "recovery point (recovery-point-offset-checkpoint)"),
+        key=lambda one: one[0],  # the high watermark if both are the same
     )
     if noted_end > end:
         why = f"the {what} is {noted_end}, and the segments end before offset {end}"
