@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,11 @@ def test_a_sound_directory_is_clean(source: Path, capfd: pytest.CaptureFixture[s
     assert main(["salvage", "source", "made"]) == 0
     out, err = capfd.readouterr()
     assert out.startswith("multi-0: offsets 0 to 205, 2 segments; 25.2 KiB copied\n")
-    assert "WARNING: a broker would delete 2 of 2 segments at once" in out
+    assert out.splitlines()[1:] == [
+        "WARNING: a broker would at once delete segments of 1 of 1 partition, for records older than 7 days "
+        "(cleanup.policy=delete): before it starts, set retention.ms=-1 for multi, or log.retention.ms=-1 in "
+        "server.properties"
+    ]
     assert err.endswith("no meta.properties: copy that of the broker that starts on the result\n")
 
 
@@ -32,6 +37,20 @@ def test_what_was_lost_is_said(source: Path, capfd: pytest.CaptureFixture[str]) 
     out = capfd.readouterr().out
     assert f"    in no copy: offsets {batch.base_offset} to {batch.last_offset}\n" in out
     assert "quarantined" in out and "WARNING" not in out
+
+
+def test_what_a_broker_would_delete_is_said_once(
+    source: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(12):
+        shutil.copytree(source, tmp_path / "source" / f"t{number:02}-0")
+    copy_of("clean/empty-0", tmp_path / "source")
+    assert main(["salvage", "source", "made"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 15
+    assert lines[0] == "empty-0: no offsets, the next one is 0, 1 segment; no bytes"
+    assert "segments of 13 of 14 partitions, " in lines[-1]
+    assert "for multi, t00, t01, t02, t03, t04, t05, t06, t07, t08 and 3 more, or" in lines[-1]
 
 
 def test_json_lines_have_all_but_the_ranges(source: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ __all__ = ["add_parser", "add_source_options", "run"]
 
 _DAY_MS = 24 * 3600 * 1000
 _MAX_LINES = 10  # on the gaps of a partition, and on its transactions
+_NUM_NAMED = 10  # topics in a warning
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -147,12 +148,15 @@ def _output(found: Salvaged, arguments: argparse.Namespace) -> Iterator[bytes]:
         for text in found.manifest:
             yield text.encode()
         return
+    if arguments.format == "jsonl":
+        yield from map(jsonl.encode, map(_values, found.partitions))
+        return
+    expired: list[str] = []
     for one in found.partitions:
-        if arguments.format == "jsonl":
-            yield jsonl.encode(_values(one))
-        else:
-            for line in _lines(one):
-                yield f"{shown(line)}\n".encode()
+        for line in _lines(one, expired):
+            yield f"{shown(line)}\n".encode()
+    if expired:
+        yield f"{shown(_retention_words(expired, len(found.partitions), arguments.retention_ms))}\n".encode()
 
 
 def _values(one: DonePartition) -> dict[str, Any]:
@@ -161,17 +165,18 @@ def _values(one: DonePartition) -> dict[str, Any]:
     return values | ({"error": str(one.error)} if summary is None else summary | {"error": None})
 
 
-def _lines(one: DonePartition) -> Iterator[str]:
+def _lines(one: DonePartition, expired: list[str]) -> Iterator[str]:
+    """Yield the lines of a partition; note its topic if a broker would delete segments of it at once."""
     name = f"{one.topic}-{one.partition}"
     summary = one.summary()
     if summary is None:
         yield f"{name}: not salvaged: {one.error}"
         return
     sizes = [f"{size_words(size)} {status}" for status, size in sorted(summary["num_bytes"].items())]
-    yield (
-        f"{name}: offsets {summary['log_start_offset']} to {summary['log_end_offset'] - 1}, "
-        f"{counted(len(summary['segments']), 'segment')}; {', '.join(sizes) or 'no bytes'}"
-    )
+    start, end = summary["log_start_offset"], summary["log_end_offset"]
+    offsets = f"offsets {start} to {end - 1}" if start < end else f"no offsets, the next one is {end}"
+    segments = counted(len(summary["segments"]), "segment")
+    yield f"{name}: {offsets}, {segments}; {', '.join(sizes) or 'no bytes'}"
     for gap in summary["missing"][:_MAX_LINES]:
         yield f"    in no copy: offsets {gap['first_offset']} to {gap['last_offset']}"
     if summary["num_missing"] > _MAX_LINES:
@@ -182,7 +187,8 @@ def _lines(one: DonePartition) -> Iterator[str]:
             yield f"    {copy['path']}: not used from offset {copy['trusted_to']} on: {copy['reason']}"
     for note in summary["notes"]:
         yield f"    {note}"
-    yield from _retention_lines(one.topic, summary["retention"], len(summary["segments"]))
+    if summary["retention"]["num_deleted_segments"]:
+        expired.append(one.topic)
 
 
 def _transaction_lines(transactions: list[dict[str, Any]]) -> Iterator[str]:
@@ -196,15 +202,17 @@ def _transaction_lines(transactions: list[dict[str, Any]]) -> Iterator[str]:
         yield "    and more such transactions: see the manifest"
 
 
-def _retention_lines(topic: str, retention: dict[str, Any], num_segments: int) -> Iterator[str]:
-    deleted = retention["num_deleted_segments"]
-    if deleted:
-        days = retention["retention_ms"] / _DAY_MS
-        yield (
-            f"    WARNING: a broker would delete {deleted} of {counted(num_segments, 'segment')} at once, "
-            f"for records older than {days:g} days (cleanup.policy=delete): before it starts, set "
-            f"retention.ms=-1 for {topic}, or log.retention.ms=-1 in server.properties"
-        )
+def _retention_words(expired: list[str], num_partitions: int, retention_ms: int) -> str:
+    """Return what a broker would delete; `expired` has the topic of each partition that this concerns."""
+    topics = list(dict.fromkeys(expired))
+    more = len(topics) - _NUM_NAMED
+    names = ", ".join(topics[:_NUM_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"WARNING: a broker would at once delete segments of {len(expired)} of "
+        f"{counted(num_partitions, 'partition')}, for records older than {retention_ms / _DAY_MS:g} days "
+        f"(cleanup.policy=delete): before it starts, set retention.ms=-1 for {names}, or "
+        "log.retention.ms=-1 in server.properties"
+    )
 
 
 def _status(found: Salvaged) -> int:

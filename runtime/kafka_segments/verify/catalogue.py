@@ -85,7 +85,12 @@ _INDEXES = [
     ("offset-index", "a `.index` that contradicts itself or its segment", _REBUILT, _FILES),
     ("time-index", "a `.timeindex` that contradicts itself or its segment", _REBUILT, _FILES),
     ("transaction-index", "a `.txnindex` that contradicts itself or the markers", _REBUILT, _FILES),
-    ("missing-index", "a segment without an index, where others have one or it has another", _REBUILT, _FILES),
+    (
+        "missing-index",
+        "a segment without an index, where others have one or it has another",
+        _REBUILT,
+        _FILES,
+    ),
     ("producer-snapshot", "a `.snapshot` that cannot be read", _SNAPSHOT, _FILES),
     ("snapshot-state", "a `.snapshot` that contradicts the batches before it", _SNAPSHOT, _FILES),
     ("snapshot-end", "a `.snapshot` of an offset that the log does not reach", _START, _FILES),
