@@ -77,7 +77,7 @@ def test_a_dry_run_prints_the_manifest(source: Path, capfd: pytest.CaptureFixtur
     [
         (["source"], "give DEST after the sources"),
         (["none", "made"], "check the path"),
-        (["source", "made", "--jobs", "0"], "give 1 or more"),
+        (["source", "made", "--jobs", "0"], "argument --jobs: '0': give a number from 1 on"),
         (["source", "made", "-o", "pathGlobFilter=x"], "give NAME=VALUE"),
         (["source", "source/inside"], "where nothing may be written"),
         (["source/none-*", "made"], "nothing matches"),

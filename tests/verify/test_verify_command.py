@@ -174,7 +174,7 @@ def test_headers_alone_are_read_if_that_is_enough(logs: Path, capfd: pytest.Capt
     [
         (["--checks", "crcs", "logs"], "there is no check 'crcs'; the groups are bytes, "),
         (["--checks", "crc", "--skip", "bytes", "logs"], "no check is left"),
-        (["--jobs", "0", "logs"], "--jobs is 0"),
+        (["--jobs", "0", "logs"], "argument --jobs: '0': give a number from 1 on"),
         (["--max-batch-bytes", "x", "logs"], "option --max-batch-bytes is 'x'"),
         (["-o", "topic=a", "logs"], "give NAME=VALUE"),
     ],

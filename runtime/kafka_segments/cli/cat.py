@@ -18,14 +18,13 @@ from kafka_segments.cli.opened_files import (
     fast_rows_if_there,
     open_given,
 )
-from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
+from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
-    OptionError,
     OutputError,
 )
 from kafka_segments.formats.entries import Damage, Record
@@ -82,7 +81,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--base64", action="store_true", help="keys, values and headers in base64, so that any bytes survive"
     )
     add_selection_options(parser)
-    parser.add_argument("--limit", type=int, metavar="N", help="end after N records")
+    add_count(parser, "--limit", "end after N records")
     parser.add_argument(
         "--isolation",
         choices=("read_uncommitted", "read_committed"),
@@ -112,8 +111,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    if arguments.limit is not None and arguments.limit < 1:
-        raise OptionError(f"--limit {arguments.limit}: give a number from 1 on")
     null = arguments.null if arguments.null is not None else "-" if arguments.base64 else "null"
     text = f"{{{arguments.what}}}" if arguments.template is None else arguments.template
     template = Template(text, null=unescaped(null), is_base64=arguments.base64)

@@ -13,7 +13,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, ended_by_signals, is_drawn
-from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
+from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.cli.text import lost_offsets
@@ -71,12 +71,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     checks.add_argument(
         "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
     )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        default=1,
-        help="processes that search; default: 1. The order of the output is that of the files",
+    add_count(
+        parser, "--jobs", "processes that search; the order of the output is that of the files", default=1
     )
     add_named_options(parser)
     add_progress_option(parser)
@@ -133,7 +129,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         help="default: text, for people; jsonl has the lines of dump",
     )
     parser.add_argument("--count", action="store_true", help="print how many, and not the records")
-    parser.add_argument("--limit", type=int, metavar="N", help="end after N records")
+    add_count(parser, "--limit", "end after N records")
     parser.add_argument(
         "--to-segment",
         metavar="DIR",
@@ -145,10 +141,6 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     conditions = _conditions(arguments)
-    if arguments.limit is not None and arguments.limit < 1:
-        raise OptionError(f"--limit {arguments.limit}: give a number from 1 on")
-    if arguments.jobs < 1:
-        raise OptionError(f"--jobs {arguments.jobs}: give a number from 1 on")
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with console.waiting("listing segments"):
         files = list(files_of(places, arguments.files))

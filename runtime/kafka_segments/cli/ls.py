@@ -12,7 +12,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
 from kafka_segments.cli.ls_lines import Listing, write_listing
 from kafka_segments.cli.ls_rows import LEVELS, SORT_KEYS, ListRow, row_of, rows_at, sorted_rows
-from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
+from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.sources import matches_of
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import real_path
@@ -71,9 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--format", choices=("jsonl", "csv", "text"), default="text", help="default: text, for people"
     )
-    parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="segments that are read at once; default: 1"
-    )
+    add_count(parser, "--jobs", "segments that are read at once", default=1)
     add_named_options(parser)
     add_progress_option(parser)
     add_examples(
@@ -88,8 +86,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    if arguments.jobs < 1:
-        raise OptionError(f"--jobs {arguments.jobs}: give 1 or more")
     draw = is_drawn(arguments)
     places = Places(store_settings(named_options(arguments.option, ())))
     skipped: list[SkippedFiles] = []

@@ -17,6 +17,7 @@ from kafka_segments.query.options import OPTIONS, did_you_mean
 
 __all__ = [
     "LIKE_KAFKA",
+    "add_count",
     "add_examples",
     "add_named_options",
     "add_options",
@@ -170,6 +171,18 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 def options_of(arguments: argparse.Namespace) -> dict[str, str]:
     """The options that flags were given for, as text by name."""
     return {name: text for name, text in vars(arguments).items() if name in OPTIONS and text is not None}
+
+
+def add_count(parser: argparse.ArgumentParser, flag: str, about: str, *, default: int | None = None) -> None:
+    """Add an option whose value is a number from 1 on."""
+    words = about if default is None else f"{about}; default: {default}"
+    parser.add_argument(flag, type=_count, default=default, metavar="N", help=words)
+
+
+def _count(text: str) -> int:
+    if re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r}: give a number from 1 on")
 
 
 def add_named_options(

@@ -15,7 +15,7 @@ from kafka_segments.cli.jobs import (
     is_drawn,
     size_words,
 )
-from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
+from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -71,9 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the topics' retention.ms, to say what a broker would delete at once; -1 is none; default: 7 "
         "days",
     )
-    parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="partitions to work on at a time; default: 1"
-    )
+    add_count(parser, "--jobs", "partitions to work on at a time", default=1)
     parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="of the summary; default: text"
     )
@@ -101,8 +99,6 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.salvage.salvaging import salvage
 
     sources, destination = _paths(arguments)
-    if arguments.jobs < 1:
-        raise OptionError(f"--jobs {arguments.jobs}: give 1 or more")
     is_bar = is_drawn(arguments)
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with ended_by_signals(), ExitStack() as stack:

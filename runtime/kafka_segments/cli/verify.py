@@ -11,7 +11,7 @@ from typing import Any
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
-from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
+from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
 from kafka_segments.errors.escaping import shown
@@ -60,7 +60,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     _add_choice(parser)
     _add_circumstances(parser)
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default: 1")
+    add_count(parser, "--jobs", "processes", default=1)
     add_named_options(parser)
     parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
@@ -134,8 +134,6 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     options = _options(arguments)
-    if arguments.jobs < 1:
-        raise OptionError(f"--jobs is {arguments.jobs}; give 1 or more")
     is_bar = is_drawn(arguments)
     places = Places(store_settings(named_options(arguments.option, ())))
     summary = VerifySummary()
