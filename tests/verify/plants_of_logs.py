@@ -133,6 +133,16 @@ def segment_in_the_middle_gone(root: Path) -> None:
     (folder / "00000000000000000007.log").unlink()
 
 
+@plant(
+    ("missing-offsets", DATA, 758, 7, 86),
+    ("lost-marker", DATA, 0, 0, 6),
+    ("lost-marker", DATA, 460, 3, 5),
+)
+def segment_in_the_middle_gone_and_its_producer_snapshots_there(root: Path) -> None:
+    for suffix in ("log", "index", "timeindex", "txnindex"):
+        (root / "logs" / f"transactions-0/00000000000000000007.{suffix}").unlink()
+
+
 @plant(("log-start-offset", SECOND, 0, 60, 124))
 def first_segment_gone(root: Path) -> None:
     directories_checkpoint(root, "log-start-offset-checkpoint", "multi", 60)

@@ -173,7 +173,7 @@ class _Segments:
         lines = []
         for one in self._segments.written:
             values = {"type": "written"} | asdict(one)
-            words = f"{one.num_batches} {'batch' if one.num_batches == 1 else 'batches'}, "
+            words = f"{counted(one.num_batches, 'batch', 'batches')}, "
             words += f"offsets {one.first_offset} to {one.last_offset}: {', '.join(one.paths)}"
             lines.append(_encoded(words) + b"\n" if self._is_text else jsonl.encode(values))
         if not self._is_text:

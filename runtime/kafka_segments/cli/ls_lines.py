@@ -154,8 +154,7 @@ def _notes(listing: Listing, total: ListRow, *, is_human: bool) -> Iterator[str]
     beside, old = _size(total.num_bytes_beside, is_human), _size(total.num_old_bytes, is_human)
     yield (
         f"{counted(total.num_topics, 'topic')}, {counted(total.num_partitions, 'partition')} in "
-        f"{total.num_copies} {'directory' if total.num_copies == 1 else 'directories'}; "
-        f"files beside segments: {beside}{how}"
+        f"{counted(total.num_copies, 'directory', 'directories')}; files beside segments: {beside}{how}"
     )
     if not total.num_old_segments:
         return

@@ -72,9 +72,9 @@ def _batch(batch: Batch) -> str:
     return ", ".join(words)
 
 
-def counted(number: int | str, noun: str) -> str:
-    """Return a number and its noun, in the plural where needed."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int | str, noun: str, plural: str = "") -> str:
+    """Return a number and its noun, in the plural where needed; that is the noun with an s unless given."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def _record(record: Record) -> str:

@@ -355,6 +355,7 @@ def _say_summary(summary: VerifySummary, options: VerifyOptions) -> None:
         console.say(f"checks that were not chosen: {', '.join(left_out)}")
     console.say(
         f"verified: {counted(summary.num_copies, 'partition')}, {counted(totals.num_segments, 'segment')}, "
-        f"{totals.num_batches} batches, {totals.num_records} records, {size_words(totals.num_bytes)}; "
+        f"{counted(totals.num_batches, 'batch', 'batches')}, {counted(totals.num_records, 'record')}, "
+        f"{size_words(totals.num_bytes)}; "
         f"{counted(len(options.checks), 'check')}, {counted(count, 'finding')}"
     )

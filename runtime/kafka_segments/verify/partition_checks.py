@@ -205,7 +205,8 @@ class _CopyChecks:
     def _check_snapshot(self, entries: Sequence[ProducerEntry], offset: int, path: str) -> None:
         """Compare a snapshot with the state, if that is the one at its offset."""
         if self._sink.wants("snapshot-state", "lost-marker") and self.entries.reached < offset:
-            check_snapshot(entries, offset, path, self._producers, self._sink)
+            is_reached = self.entries.reached + 1 == offset
+            check_snapshot(entries, offset, path, self._producers, self._sink, is_reached=is_reached)
 
     def _is_whole(self) -> bool:
         """Return whether no segment of the directory was left out, but those below the log start offset."""

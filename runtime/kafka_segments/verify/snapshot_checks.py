@@ -17,7 +17,13 @@ __all__ = ["check_snapshot"]
 
 
 def check_snapshot(
-    entries: Sequence[ProducerEntry], offset: int, path: str, producers: ProducerChecks, sink: CheckSink
+    entries: Sequence[ProducerEntry],
+    offset: int,
+    path: str,
+    producers: ProducerChecks,
+    sink: CheckSink,
+    *,
+    is_reached: bool,
 ) -> None:
     """Compare a snapshot with the state of the producers at its offset.
 
@@ -27,8 +33,9 @@ def check_snapshot(
         path: of its file.
         producers: the state by the batches below the offset.
         sink: collects the findings.
+        is_reached: whether the batches go on up to the offset; those that are missing may explain its state.
     """
-    is_gapless = producers.is_complete and producers.num_missing == 0
+    is_gapless = is_reached and producers.is_complete and producers.num_missing == 0
     for entry in entries:
         detail = _contradiction(entry, offset, producers.known.get(entry.producer_id), is_gapless=is_gapless)
         if detail is not None:

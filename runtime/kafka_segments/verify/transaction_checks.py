@@ -65,17 +65,18 @@ def _check_outcome(
     known = {(one.path, one.position) for one in sink.findings}
     for error in check_indexes(files, outcome):
         sink.add("transaction-index", error.detail, path=error.path, position=error.position, error=error)
+    ended = {one.first_offset for one in sink.findings if one.check == "lost-marker"}  # no doubt is left
     for doubt in outcome.doubtful:
-        detail = f"the transaction of producer {doubt.producer_id}: its marker may be in the damage at "
-        last = doubt.last_offset
-        _doubt(sink, f"{detail}{_at(doubt.damage)}", doubt.first_offset, last, doubt.damage)
+        if doubt.first_offset not in ended:
+            detail = (
+                f"the transaction of producer {doubt.producer_id}: its marker may be {_where(doubt.damage)}"
+            )
+            _doubt(sink, detail, doubt.first_offset, doubt.last_offset, doubt.damage)
     for one in outcome.open:
         is_being_written = is_live and one.damage is not None and isinstance(one.damage.error, TruncatedError)
-        if one.damage is not None and not is_being_written:
-            detail = (
-                f"the transaction of producer {one.producer_id} is open: its marker may be in the damage at "
-            )
-            _doubt(sink, f"{detail}{_at(one.damage)}", one.first_offset, None, one.damage)
+        if one.damage is not None and not is_being_written and one.first_offset not in ended:
+            detail = f"the transaction of producer {one.producer_id} is open: its marker may be "
+            _doubt(sink, f"{detail}{_where(one.damage)}", one.first_offset, None, one.damage)
     for damage in outcome.damage:
         is_content = type(damage.error) in _OF_CONTENT and damage.end_position > damage.position
         if is_content and (damage.path, damage.position) not in known:
@@ -87,8 +88,11 @@ def _doubt(sink: CheckSink, detail: str, first: int, last: int | None, damage: D
     sink.add("transaction-in-doubt", detail, first_offset=first, last_offset=last, **place)
 
 
-def _at(damage: Damage) -> str:
-    return f"{damage.path}, position {damage.position}"
+def _where(damage: Damage) -> str:
+    if damage.end_position > damage.position:
+        return f"in the damage at {damage.path}, position {damage.position}"
+    last = "?" if damage.last_lost_offset is None else damage.last_lost_offset
+    return f"among offsets {damage.first_lost_offset} to {last}, which are missing"
 
 
 def abort_command(topic: str, partition: int, first_offset: int, bootstrap_server: str) -> str:
