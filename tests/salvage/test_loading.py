@@ -7,7 +7,6 @@ from tests.invariant.decode import sound_batches
 from tests.invariant.recovery import EXAMPLES, files_of, recover
 from tests.invariant.sources import RECORDED
 from tests.salvage.accounts import Account, salvaged
-from tests.salvage.made import copy_of, hurt, segment
 
 pytestmark = pytest.mark.oracle
 
@@ -27,13 +26,7 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> list[Account]:
         found.append(salvaged([source], folder / f"dest{number}"))
     for name in NAMES:
         found.append(salvaged([RECORDED / "clean" / name], folder / name))
-    for number, base in enumerate((0, 125)):
-        source = copy_of("clean/multi-0", folder / f"lost{number}")
-        segment(source, base).write_bytes(b"garbage " * 50)
-        found.append(salvaged([source], folder / f"of_lost{number}"))
-    source = copy_of("clean/multi-0", folder / "headless")
-    hurt(source, 0)
-    return [*found, salvaged([source], folder / "of_headless")]
+    return found
 
 
 @pytest.mark.parametrize("is_clean", [True, False])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,57 +52,6 @@ def test_a_damaged_batch_is_put_aside_and_its_offsets_are_named(tmp_path: Path) 
     assert account.only()["missing"] == [{"first_offset": 3, "last_offset": 4}]
     (reason,) = account.reasons()
     assert reason.startswith("ChecksumMismatchError")
-
-
-def test_a_damaged_first_batch_is_missed_like_any_other(tmp_path: Path) -> None:
-    source = partition(tmp_path / "one", *BATCHES)
-    hurt(source, 0)
-    account = salvaged([source], tmp_path / "dest")
-    assert offsets_in(account) == [(3, 4), (5, 8), (9, 9)]
-    assert account.only()["missing"] == [{"first_offset": 0, "last_offset": 2}]
-    assert account.only()["log_start_offset"] == 0
-    assert [one["base_offset"] for one in account.only()["segments"]] == [0]
-
-
-def garbage(path: Path) -> None:
-    path.write_bytes(b"garbage " * 50)
-
-
-def directory(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def dangling_link(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("nowhere")
-
-
-@pytest.mark.parametrize("spoil", [garbage, directory, dangling_link])
-@pytest.mark.parametrize(("base", "missing"), [(0, (0, 124)), (125, None)])
-def test_a_segment_without_anything_sound_is_missed(
-    tmp_path: Path, spoil: Callable[[Path], None], base: int, missing: tuple[int, int] | None
-) -> None:
-    source = copy_of("clean/multi-0", tmp_path / "source")
-    spoil(segment(source, base))
-    account = salvaged([source], tmp_path / "dest")
-    one = account.only()
-    gaps = [(gap["first_offset"], gap["last_offset"]) for gap in one["missing"]]
-    assert gaps == ([] if missing is None else [missing])  # how much the newest segment had is not known
-    assert (one["log_start_offset"], one["log_end_offset"]) == (0, 206 if base == 0 else 125)
-    assert [each["base_offset"] for each in one["segments"]] == [0, 125]
-    noted = [note for note in one["notes"] if f"{base:020d}.log: not read: " in note]
-    assert len(noted) == (spoil is not garbage)
-
-
-def test_all_segments_without_anything_sound_leave_an_empty_log_of_their_offsets(tmp_path: Path) -> None:
-    source = copy_of("clean/multi-0", tmp_path / "source")
-    for base in (0, 125):
-        garbage(segment(source, base))
-    one = salvaged([source], tmp_path / "dest").only()
-    assert one["missing"][0] == {"first_offset": 0, "last_offset": 124}
-    assert (one["log_start_offset"], one["log_end_offset"]) == (0, 125)
-    assert [each["size"] for each in one["segments"]] == [0, 0]
 
 
 def test_a_damaged_batch_is_taken_from_another_copy(tmp_path: Path) -> None:

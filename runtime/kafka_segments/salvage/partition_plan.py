@@ -120,7 +120,7 @@ def make_plan(
         files.close()
         raise
     plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, found)
-    plan.notes += map(_note_on, (one for one in files if one.is_unopened and not one.is_lawful))
+    plan.notes += map(_note_on, (one for one in files if one.is_unopened and not one.segment.size))
     _set_bounds(plan)
     return plan
 
@@ -184,7 +184,7 @@ def _survey(
         source = files.source(file.number)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        file.is_unopened, file.whole_reason = True, f"not read: {error.detail}"
+        file.is_unopened, file.whole_reason = True, f"it cannot be opened: {error.detail}"
         ledger.add_fate(Fate(file.number, 0, file.segment.size, Status.UNREADABLE, file.whole_reason))
         return False
     if file.whole_reason:
@@ -210,31 +210,27 @@ def _survey(
 
 
 def _note_on(file: SourceFile) -> str:
-    """Return what there is to say of a file that cannot be opened, such as a pipe in a segment's place."""
+    """Return what there is to say of a file without bytes, such as a pipe in a segment's place."""
     first, end = file.segment.base_offset, file.segment.end_offset
     may_have = f"offset {first} and above" if end is None else f"offsets {first} to {end - 1}"
     return f"{file.path}: {file.whole_reason}; a segment would have {may_have} here"
 
 
 def _set_bounds(plan: PartitionPlan) -> None:
-    """Set where the result begins and ends: also by segments without sound batches.
-
-    The cleaner leaves such segments; or all that they had is lost, and their names show that they had it.
-    """
+    """Set where the result begins and ends, also by segments without batches, as cleaning leaves them."""
     choice = plan.choice
-    bases = [(one.segment.base_offset, one.has_sound) for one in plan.files if _is_in_best(one)]
-    lowest, highest = min(bases, default=(0, False)), max(bases, default=(0, False))
+    bases = [(one.segment.base_offset, one.is_empty) for one in plan.files if _is_in_best(one)]
+    lowest, highest = min(bases, default=(0, True)), max(bases, default=(0, True))
     if choice.start_offset is None:
-        plan.start_offset, plan.end_offset = lowest[0], highest[0]
-        plan.empty_segments = sorted({lowest[0], highest[0]})
-        choice.note_gap(lowest[0], highest[0])
+        plan.start_offset = plan.end_offset = highest[0]
+        plan.empty_segments = [highest[0]]
     else:
         plan.start_offset, plan.end_offset = choice.start_offset, choice.end_offset
-        if highest[0] >= plan.end_offset and not highest[1]:
+        if highest[1] and highest[0] >= plan.end_offset:
             choice.note_gap(plan.end_offset, highest[0])
             plan.end_offset = highest[0]
             plan.empty_segments.append(highest[0])
-    if lowest[0] < plan.start_offset and not lowest[1]:
+    if lowest[1] and lowest[0] < plan.start_offset:
         choice.note_gap(lowest[0], plan.start_offset)
         plan.start_offset = lowest[0]
         plan.empty_segments.append(lowest[0])
@@ -256,8 +252,7 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
 
 
 def _is_in_best(file: SourceFile) -> bool:
-    is_missed = file.is_unopened and not file.is_lawful
-    return file.copy == 0 and (is_missed or not file.whole_reason)
+    return file.copy == 0 and not file.whole_reason
 
 
 def _set_start(plan: PartitionPlan, noted: int | None) -> None:

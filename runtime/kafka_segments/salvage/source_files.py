@@ -28,10 +28,10 @@ class SourceFile:
         segment: the file.
         whole_reason: why nothing of it is used; empty if it is.
         is_lawful: whether a broker would not use it either, so that nothing is lost with it.
+        is_unopened: whether it could not be opened.
         shows_cleaner: whether offsets are missing in or between sound batches, as after the log cleaner.
         end_of_sound: where its last stretch ends, if nothing but padding follows that; None otherwise.
-        has_sound: whether a batch in it is sound.
-        is_unopened: whether it cannot be opened, so that what it has is not known.
+        is_empty: whether there is nothing but padding in it.
     """
 
     number: int
@@ -42,7 +42,7 @@ class SourceFile:
     is_unopened: bool = False
     shows_cleaner: bool = False
     end_of_sound: int | None = None
-    has_sound: bool = False
+    is_empty: bool = False
 
     @property
     def path(self) -> str:

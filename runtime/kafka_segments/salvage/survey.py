@@ -82,12 +82,12 @@ class FileSurvey:
             StoreError: a store stopped serving it.
         """
         end_of_sound: int | None = None
-        has_sound = False
+        is_empty = True
         for found in iter_sound_runs(self._source):
             self._report(found.end_position)
             is_padding = isinstance(found, Padding) and not self._hides_offsets()
+            is_empty = is_empty and is_padding
             if isinstance(found, SoundRun):
-                has_sound = True
                 self.is_cleaned = self.is_cleaned or found.is_cleaned
                 self.shows_cleaner = self.shows_cleaner or found.is_cleaned
                 self._note(self._stretch(found))
@@ -103,7 +103,7 @@ class FileSurvey:
                 self._leave(found)
         self._report(self._source.size)
         self._finish()
-        self._file.end_of_sound, self._file.has_sound = end_of_sound, has_sound
+        self._file.end_of_sound, self._file.is_empty = end_of_sound, is_empty
 
     def _reached(self) -> int:
         """Return the offset after the last batch so far."""
