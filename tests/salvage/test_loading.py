@@ -7,6 +7,7 @@ from tests.invariant.decode import sound_batches
 from tests.invariant.recovery import EXAMPLES, files_of, recover
 from tests.invariant.sources import RECORDED
 from tests.salvage.accounts import Account, salvaged
+from tests.salvage.made import copy_of, hurt
 
 pytestmark = pytest.mark.oracle
 
@@ -26,7 +27,9 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> list[Account]:
         found.append(salvaged([source], folder / f"dest{number}"))
     for name in NAMES:
         found.append(salvaged([RECORDED / "clean" / name], folder / name))
-    return found
+    source = copy_of("clean/multi-0", folder / "headless")
+    hurt(source, 0)
+    return [*found, salvaged([source], folder / "of_headless")]
 
 
 @pytest.mark.parametrize("is_clean", [True, False])

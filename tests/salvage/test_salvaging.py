@@ -54,6 +54,16 @@ def test_a_damaged_batch_is_put_aside_and_its_offsets_are_named(tmp_path: Path) 
     assert reason.startswith("ChecksumMismatchError")
 
 
+def test_a_damaged_first_batch_is_missed_like_any_other(tmp_path: Path) -> None:
+    source = partition(tmp_path / "one", *BATCHES)
+    hurt(source, 0)
+    account = salvaged([source], tmp_path / "dest")
+    assert offsets_in(account) == [(3, 4), (5, 8), (9, 9)]
+    assert account.only()["missing"] == [{"first_offset": 0, "last_offset": 2}]
+    assert account.only()["log_start_offset"] == 0
+    assert [one["base_offset"] for one in account.only()["segments"]] == [0]
+
+
 def test_a_damaged_batch_is_taken_from_another_copy(tmp_path: Path) -> None:
     one, other = (partition(tmp_path / name, *BATCHES) for name in ("one", "other"))
     sound = segment(one).read_bytes()

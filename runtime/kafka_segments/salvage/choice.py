@@ -235,7 +235,8 @@ class Choice:
         """Return the base offset of a new segment: that in the file's name, if nothing contradicts it."""
         named = self.files[stretch.file].segment.base_offset
         lowest = 0 if self._next is None else self.end_offset
-        is_named = stretch.position == 0 and lowest <= named <= stretch.first
+        is_new = stretch.file != self._file  # else the file goes on in a second segment
+        is_named = is_new and lowest <= named <= stretch.first
         return named if is_named and _fits(0, named, stretch) else stretch.first
 
 
