@@ -24,7 +24,17 @@ def test_an_option_that_a_verb_does_not_read_is_refused(
 
 
 @pytest.mark.parametrize(
-    "words", [("audit", "table"), ("compact", "table"), REWIND, ("sizes", "t-0")], ids=lambda words: words[0]
+    "words",
+    [
+        ("audit", "table"),
+        ("compact", "table"),
+        REWIND,
+        ("slice", "t-0", "dest", "--offsets", "0:"),
+        ("find", "--key", "a", "t-0"),
+        *((verb, "t-0") for verb in ("aborted", "cat", "dump", "ls", "sizes", "verify")),
+        ("salvage", "--dry-run", "t-0"),
+    ],
+    ids=lambda words: words[0],
 )
 def test_verbs_that_take_settings_of_stores_alone_name_no_other(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_segments.cli import console, jsonl, text
-from kafka_segments.cli.parsing import add_examples
+from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.sources import matches_of
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.errors.escaping import escape
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import with_ends
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_files import is_unopened
 from kafka_segments.log.model import PartitionLog
@@ -50,6 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
     )
+    add_named_options(parser)
     add_examples(
         parser,
         ("aborted /data1/orders-3", "aborted and open transactions of a partition"),
@@ -61,7 +63,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     status = console.CLEAN
-    places, skipped = Places(keep_cache=True), list[SkippedFiles]()
+    skipped = list[SkippedFiles]()
+    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with console.waiting("listing segments"):
         paths = [path for given in arguments.sources for path in matches_of(places, given)]
         copies = discover(places, paths, skipped=skipped, prefer_names=True)

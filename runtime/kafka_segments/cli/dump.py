@@ -25,7 +25,7 @@ from kafka_segments.cli.opened_files import (
     fast_rows_if_there,
     open_given,
 )
-from kafka_segments.cli.parsing import LIKE_KAFKA, add_examples
+from kafka_segments.cli.parsing import LIKE_KAFKA, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
@@ -36,6 +36,7 @@ from kafka_segments.errors import (
 )
 from kafka_segments.formats.entries import Batch, Damage, Record
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.given_files import gaps_between
 from kafka_segments.segment.batch_records import ManyRows
 from kafka_segments.segment.misplaced_batches import MisplacedBatches
@@ -86,6 +87,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="read batches of magic 3 too, a proposal that Kafka discarded; never for other files, where one "
         "wrong bit makes a batch look like that",
     )
+    add_named_options(parser)
     parser.add_argument(
         LIKE_KAFKA,
         dest="like_kafka",
@@ -126,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise OptionError("--experimental-magic3 reads files one by one, without --isolation read_committed")
     if arguments.headers_only and arguments.check_crc:
         console.say("--headers-only does not verify checksums: damage inside of batches is not found")
-    places = Places(keep_cache=True)
+    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with ExitStack() as stack:
         way: Open = partial(open_given, places, options, is_experimental)
         if arguments.isolation == "read_committed":
