@@ -2,7 +2,7 @@
 
 Strategy: batches are compared by their headers in the order of their offsets, from the first offset that both
 copies have. Copies may lack batches at either end, and the cleaner may have removed batches, or records of
-batches, from one of them (`EntryMark.is_same`). Batches of different leader epochs show that the copies had
+batches, from one of them (`CopyMark.is_same`). Batches of different leader epochs show that the copies had
 different leaders from there on; of the same one, that bytes were changed. A batch whose checksum is wrong is
 damage, which other checks report.
 """
@@ -22,7 +22,7 @@ from kafka_segments.log.opening import open_stored
 from kafka_segments.segment.scan.entry_scan import Scan, sound_entry
 from kafka_segments.verify.sink import CheckSink
 
-__all__ = ["compare_copies"]
+__all__ = ["check_copies"]
 
 
 class CopyMark(NamedTuple):
@@ -57,8 +57,8 @@ class CopyMark(NamedTuple):
         return is_cleaned or self.num_records != other.num_records
 
 
-def compare_copies(places: Places, one: PartitionCopy, other: PartitionCopy, sink: CheckSink) -> None:
-    """Report the first difference between two copies of a partition."""
+def check_copies(places: Places, one: PartitionCopy, other: PartitionCopy, sink: CheckSink) -> None:
+    """Check that two copies of a partition agree; report the first difference."""
     marks, others = _marks(places, one), _marks(places, other)
     mine, theirs = next(marks, None), next(others, None)
     while mine is not None and theirs is not None:

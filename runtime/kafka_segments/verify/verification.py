@@ -16,7 +16,7 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
-from kafka_segments.verify.copy_comparison import compare_copies
+from kafka_segments.verify.copy_comparison import check_copies
 from kafka_segments.verify.entry_checks import LogTotals
 from kafka_segments.verify.log_dir_checks import check_log_dirs
 from kafka_segments.verify.partition_checks import CopyResult, VerifyOptions, verify_copy
@@ -161,5 +161,5 @@ def _of_directories(places: Places, subject: VerifySubject, options: VerifyOptio
         if sink.wants("copies-diverged", "copies-differ"):
             for other in copies[1:]:
                 if None in (copies[0].topic_id, other.topic_id) or copies[0].topic_id == other.topic_id:
-                    compare_copies(places, copies[0], other, sink)
+                    check_copies(places, copies[0], other, sink)
         yield from sink.findings
