@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -15,7 +15,7 @@ from kafka_segments.cli.find_output import FindOutput, output_of, undecided_word
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, ended_by_signals, is_drawn
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
-from kafka_segments.cli.sources import GivenFile, files_of
+from kafka_segments.cli.sources import GivenFile, files_of, refuse_below_sources
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.errors import (
     KafkaFormatError,
@@ -23,11 +23,9 @@ from kafka_segments.errors import (
     OptionError,
 )
 from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.formats.file_names import is_address, parse_directory_name
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.given_files import gaps_between
-from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import (
     Contains,
@@ -147,8 +145,8 @@ def run(arguments: argparse.Namespace) -> int:
     if "-" in arguments.files and (arguments.to_segment is not None or arguments.jobs > 1):
         raise OptionError("standard input is read once: write it to a file for --to-segment and --jobs")
     if arguments.to_segment is not None:
-        paths = [one.path for one in files if isinstance(one, GivenFile)]
-        _check_destination(arguments.to_segment, [*arguments.files, *paths])
+        real = os.path.realpath(arguments.to_segment)
+        refuse_below_sources(arguments.files, real, arguments.to_segment)
     output = output_of(arguments.format, directory=arguments.to_segment, is_count=arguments.count)
     find = _Find(places, conditions, output, arguments)
     with ended_by_signals():
@@ -206,20 +204,6 @@ def _tests(arguments: argparse.Namespace) -> Iterator[ContentTest]:
         yield HasHeader(os.fsencode(name), os.fsencode(value) if equals else None)
     for text in arguments.json:
         yield HasJson(parse_json_test(text), text, "key" if part == "key" else "value")
-
-
-def _check_destination(directory: str, given: Iterable[str]) -> None:
-    """Raise `OptionError` for a destination in a source, or in the log directory around one."""
-    resolved = os.path.realpath(directory)
-    for source in given:
-        if source == "-" or is_address(source):
-            continue
-        place = source if os.path.isdir(source) else os.path.dirname(os.path.realpath(source))
-        root = log_dir_root(place)
-        is_kafkas = root != place or parse_directory_name(os.path.basename(place)) is not None
-        if (place == source or is_kafkas) and os.path.commonpath([os.path.realpath(root), resolved]) == root:
-            detail = f"it lies in {root}, as the source does, where nothing may be written; choose another"
-            raise OptionError(detail, path=directory)
 
 
 class _Find:
