@@ -120,3 +120,11 @@ def test_base64_gives_back_any_bytes(log: Path, capsysbinary) -> None:
     lines = printed(capsysbinary, "--base64", "orders-3").split(b"\n")[:-1]
     values = [None if line == b"-" else base64.b64decode(line) for line in lines]
     assert values == [b"one", b"two\nlines", None, b"", b"\0\xff", b"null", b"old"]
+
+
+def test_what_is_skipped_is_named_once(log: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (log.parent / "123.log").write_bytes(b"")
+    assert main(["cat", "orders-3"]) == 0
+    assert [one.getMessage() for one in caplog.records] == [
+        "orders-3/123.log: not the name of a segment; left out"
+    ]

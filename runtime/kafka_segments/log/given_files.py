@@ -37,7 +37,8 @@ def gaps_between(places: Places, paths: Iterable[str], seen: Seen) -> Iterator[D
             by_directory.setdefault(directory_of(path), set()).add(name)
     for directory, names in by_directory.items():
         try:
-            yield from _gaps_in(places, log_in(places, directory), names, seen)
+            # Who has listed the directory has named what is skipped there.
+            yield from _gaps_in(places, log_in(places, directory, []), names, seen)
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
 

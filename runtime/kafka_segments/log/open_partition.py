@@ -18,6 +18,7 @@ from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredS
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.replicas import resolve
+from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.segment.segment import Segment, open_segment
 
@@ -114,14 +115,19 @@ def open_partition_of(places: Places, path: str, **options: Any) -> Partition:
     return Partition(log, places, open_alone, is_whole=False)
 
 
-def log_in(places: Places, directory: str) -> PartitionLog:
+def log_in(places: Places, directory: str, skipped: list[SkippedFiles] | None = None) -> PartitionLog:
     """Return the log of the segments in a directory; without a topic if its name is not a partition's.
+
+    Args:
+        places: lists it.
+        directory: path or address.
+        skipped: receives the skipped files; None logs them.
 
     Raises:
         ReadError: it cannot be listed.
     """
     try:
-        logs = resolve(places, discover(places, [directory], prefer_names=True))
+        logs = resolve(places, discover(places, [directory], skipped=skipped, prefer_names=True))
     except OptionError:
         logs = []
     if len(logs) == 1:
