@@ -20,6 +20,7 @@ from tests.io.pagecache import drop, pages_of, warm
 from kafka_segments.errors import ReadError
 from kafka_segments.io import local_files, page_cache
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.lent_files import lend_file
 from kafka_segments.io.page_cache import TidySource, tidy_source
 from kafka_segments.io.storage import open_source
 
@@ -138,6 +139,32 @@ def test_pages_behind_the_reader_are_given_up_while_it_reads(file: Path) -> None
     read_through(source, SIZE - WINDOW)
     pages = pages_of(file)
     assert not any(pages[: (SIZE - 4 * WINDOW) // PAGE])
+    source.close()
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (0, SIZE // 2), (SIZE // 2, SIZE)])
+@patiently
+def test_a_file_that_is_lent_leaves_the_cache_as_it_was(file: Path, start: int, end: int) -> None:
+    """Compiled code reads windows of its descriptor, as far as the source was asked."""
+    warm(file, start, end)
+    before = pages_of(file)
+    source = Places().open(str(file))
+    data, len_part = b"", 8 << 20
+    for position in range(0, SIZE, len_part):
+        descriptor = lend_file(source, position, len_part)
+        for at in range(position, position + len_part, 256 << 10):
+            data += os.pread(descriptor, 256 << 10, at)
+        assert sum(pages_of(file)[: max(0, position - WINDOW) // PAGE]) <= sum(before)
+    source.close()
+    assert pages_of(file) == before
+    assert data == file.read_bytes()
+
+
+@patiently
+def test_another_users_file_is_not_lent(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_cache, "_tidy_flags", lambda descriptor, status: page_cache._DONTCACHE)
+    source = Places().open(str(file))
+    assert lend_file(source, 0, SIZE) == -1
     source.close()
 
 
@@ -261,6 +288,7 @@ STARVED = """
 import sys
 from tests import addresses
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.lent_files import lend_file
 source = Places().open(sys.argv[1])
 buffer, got = memoryview(bytearray(1 << 20)), 0
 addresses.bound(int(sys.argv[2]) << 20)

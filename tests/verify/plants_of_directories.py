@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -236,7 +237,7 @@ def log_directory_copied(root: Path) -> None:
 
 @plant(("duplicate-partition", "../other/multi-0", None, None, None))
 def partition_on_two_disks_of_a_node(root: Path) -> None:
-    text = (root / "logs" / META).read_text().replace("directory.id=", "directory.id=A")
+    text = re.sub(r"directory.id=.", "directory.id=A", (root / "logs" / META).read_text())
     _other(root, text)
     shutil.rmtree(root / "other" / "other-0")
     shutil.copytree(root / "logs" / "multi-0", root / "other" / "multi-0")

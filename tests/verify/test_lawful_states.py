@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.log.tiers import aivens, copy_of, kafkas
 from tests.verify.plants import RECORDED
 from tests.verify.test_plants import verified
 
@@ -38,3 +40,12 @@ def test_nothing_is_found_in_recorded_directories(path: Path, tmp_path: Path) ->
 def test_recordings_of_a_part_of_a_directory_lack_partitions() -> None:
     assert max(len(partitions_that_were_not_recorded(path)) for path in SETS) > 20
     assert partitions_that_were_not_recorded(RECORDED / "kafka-4.3" / "dynamic-quorum") == {"extreme-0"}
+
+
+@pytest.mark.parametrize("make", [kafkas, aivens])
+@pytest.mark.parametrize("name", ["compact-multi-0", "compact-emptied-0", "deleted-head-0", "transactions-0"])
+def test_nothing_is_found_in_tiers(make: Callable[..., Path], name: str, tmp_path: Path) -> None:
+    make(copy_of(RECORDED / "kafka-4.3" / "clean" / name), tmp_path / "tier")
+    rows, summary = verified(tmp_path)
+    assert rows == [] and summary.errors == []
+    assert summary.totals.num_segments > 0

@@ -19,7 +19,7 @@ _PAIR = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTAL
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _INT = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
-_UUID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
+_UUID = re.compile(r"[A-Za-z0-9_-]{22}(==)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

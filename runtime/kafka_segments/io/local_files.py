@@ -8,9 +8,10 @@ from operator import attrgetter
 
 from kafka_segments.errors import ReadError
 from kafka_segments.io.filesystem import FileEntry, PlacedSource
+from kafka_segments.io.lent_files import lend_file
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.io.page_cache import read_tidily, tidy_source
-from kafka_segments.io.storage import Source, lend_file, open_source
+from kafka_segments.io.storage import Source, open_source
 
 __all__ = ["LocalFiles", "is_locked"]
 

@@ -17,21 +17,12 @@ import sys
 import tempfile
 import threading
 import warnings
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol
 
 from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.io.file_kinds import check_ends, check_regular, refuse_name
 
-__all__ = [
-    "BLOCK_SIZE",
-    "WINDOW_SIZE",
-    "Source",
-    "SourceLike",
-    "Window",
-    "in_memory",
-    "lend_file",
-    "open_source",
-]
+__all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "in_memory", "open_source"]
 
 BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
@@ -61,24 +52,6 @@ class Source(Protocol):
     def close(self) -> None:
         """Release resources; idempotent."""
         ...
-
-
-@runtime_checkable
-class _Lender(Protocol):
-    """Source of a file that may be read by its descriptor, too."""
-
-    def lend(self, position: int, size: int) -> int:
-        """Return a descriptor for reading a part next, in order, by `pread`; -1 if that is not possible."""
-        ...
-
-
-def lend_file(source: Source, position: int, size: int) -> int:
-    """Return a descriptor of a source's file, for compiled code that reads a part next, in order.
-
-    Returns:
-        The descriptor; -1 if the source has to be read by its methods.
-    """
-    return source.lend(position, size) if isinstance(source, _Lender) else -1
 
 
 SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Source

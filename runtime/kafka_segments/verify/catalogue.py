@@ -38,6 +38,7 @@ _REPLICA = "take the offsets from a replica, or salvage what is sound"
 _REBUILT = "salvage makes it anew, as a broker does for a sound segment without an `.index`"
 _SNAPSHOT = "a broker makes it anew from the log: move it away on a copy"
 _START = "compare with a replica before a broker starts on it"
+_TWICE = "nothing: consumers get its records twice"
 _FILES, _LOST = Kind.UNUSED, Kind.LOST
 
 _BYTES = [
@@ -47,7 +48,7 @@ _BYTES = [
     (
         "torn-tail",
         "an incomplete last batch of the newest segment; none with `--live`",
-        "a broker truncates it",
+        "nothing: a broker truncates it when it starts",
     ),
     ("unreadable", "a file, or a place in it, that cannot be read", "image the disk first, then salvage"),
     ("zeros", "zeros at the end of a segment that is not the newest", _REPLICA),
@@ -65,21 +66,26 @@ _CONTENTS = [
     (
         "max-timestamp",
         "the greatest timestamp in the header is not that of the records",
-        "lookups by time go wrong",
+        "nothing: records can be read, but lookups by time may miss them",
     ),
 ]
 _LOG = [
     (
         "segment-name",
         "offsets of another segment: files swapped, renamed or overlapping",
-        "sort them on a copy",
+        "on a copy, give each file the name of its first offset",
     ),
     ("missing-offsets", "offsets in no segment, where the cleaner has not been", _REPLICA, _LOST),
     ("log-start-offset", "the log begins after the offset in its checkpoint", _REPLICA, _LOST),
     ("high-watermark", "the log ends below the high watermark in its checkpoint", _REPLICA, _LOST),
     ("recovery-point", "the log ends below the recovery point in its checkpoint", _REPLICA, _LOST),
     ("lost-segment", "indexes of a segment that is gone", _REPLICA, _LOST),
-    ("swap-file", "offsets that only a `.swap` file of the cleaner has", "a broker takes it in", _LOST),
+    (
+        "swap-file",
+        "offsets that only a `.swap` file of the cleaner has",
+        "nothing: a broker takes it in when it starts",
+        _LOST,
+    ),
 ]
 _INDEXES = [
     ("offset-index", "a `.index` that contradicts itself or its segment", _REBUILT, _FILES),
@@ -127,14 +133,14 @@ _TRANSACTIONS = [
 ]
 _PRODUCERS = [
     ("sequence-gap", "sequence numbers are missing, though all offsets are there", _START),
-    ("sequence-duplicate", "a batch repeats sequence numbers of its producer", "its records are there twice"),
+    ("sequence-duplicate", "a batch repeats sequence numbers of its producer", _TWICE),
     ("producer-epoch", "a batch of an epoch below its producer's: a broker had fenced it", _START),
 ]
 _DIRECTORIES = [
     (
         "directory-name",
         "a directory whose name is not a partition's; a broker does not start",
-        "move it away",
+        "move it away before a broker starts",
     ),
     ("file-name", "a `.log` whose name is not a segment's", "move it away"),
     ("partition-metadata", "a `partition.metadata` that cannot be read", _START, _FILES),
@@ -147,7 +153,7 @@ _DIRECTORIES = [
     (
         "meta-properties",
         "a `meta.properties` that is missing or cannot be read",
-        "copy another disk's",
+        "copy that of another disk of the node, without the line directory.id",
         _FILES,
     ),
     (
@@ -162,22 +168,22 @@ _DIRECTORIES = [
     (
         "missing-partition",
         "a partition that the checkpoints of a clean shutdown name, and that is not there",
-        _REPLICA,
+        "find its directory, or take it from a replica",
         _LOST,
     ),
-    ("checkpoint-file", "a checkpoint that cannot be read", "a broker makes it anew", _FILES),
+    ("checkpoint-file", "a checkpoint that cannot be read", "nothing: a broker makes it anew", _FILES),
 ]
 _COPIES = [
     (
         "copies-diverged",
         "copies with batches of different leader epochs at an offset",
-        "the longer lineage is right",
+        "take the one with the higher leader epoch there",
         Kind.DIVERGED,
     ),
     (
         "copies-differ",
         "copies with different batches of one leader epoch at an offset",
-        "compare the records",
+        "compare the records with a third copy, by kafka-segments dump",
         Kind.DIVERGED,
     ),
 ]

@@ -179,7 +179,8 @@ class _CopyChecks:
         if indexes:  # older brokers make no .timeindex, none makes that alone
             indexes.add("index")
         for at, file in enumerate(self._files):
-            for suffix in sorted(indexes - set(file.segment.beside)):
+            is_plain = file.segment.form == "plain"  # in other forms an empty index is no object
+            for suffix in sorted(indexes - set(file.segment.beside)) if is_plain else ():
                 self._sink.add("missing-index", f"there is no .{suffix}", path=file.path_beside(suffix))
             entries = self._snapshot(file)
             if entries is not None and at == 0:

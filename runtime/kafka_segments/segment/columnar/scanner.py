@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from kafka_segments import formats
 from kafka_segments.errors import ReadError
-from kafka_segments.io.storage import Source, lend_file
+from kafka_segments.io.lent_files import lend_file
+from kafka_segments.io.storage import Source
 from kafka_segments.native import cpu, kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.arena import Scratch
