@@ -227,13 +227,6 @@ def time_index_of_a_running_broker_after_a_clean_shutdown(root: Path) -> None:
     path.write_bytes(path.read_bytes() + bytes(24))
 
 
-@plant()
-def time_index_of_a_broker_that_was_killed(root: Path) -> None:
-    path = root / "logs" / TIMEINDEX
-    path.write_bytes(path.read_bytes() + bytes(24))
-    (root / "logs" / ".kafka_cleanshutdown").unlink()
-
-
 @plant(("transaction-index", TXNINDEX, None, None, None))
 def transaction_index_without_its_first_entry(root: Path) -> None:
     path = root / "logs" / TXNINDEX
@@ -276,6 +269,7 @@ def indexes_of_a_killed_broker(root: Path) -> None:
     for suffix in ("index", "timeindex"):
         path = (root / "logs" / SECOND).with_suffix(f".{suffix}")
         path.write_bytes(path.read_bytes() + bytes(12 * 8 * 100))
+    (root / "logs" / ".kafka_cleanshutdown").unlink()
 
 
 @plant(("producer-snapshot", SNAPSHOT, None, None, None))

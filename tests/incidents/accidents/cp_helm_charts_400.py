@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 from confluent_kafka import Producer
-from tests.incidents.incident import CHECKPOINTS, QUIET, Incident, Scene, value_of
+from tests.incidents.incident import QUIET, Incident, Scene, value_of
 from tests.incidents.stage import move
 from tests.recording.server import Server
 
 TOPIC = "payments"
 # The third batch does not fit, wherever the other files of the directory have left some pages.
 NUM_RECORDS, EACH, SIZE, LEN_DISK = 30, 10, 4000, 124 << 10
+DIRECTORY_ID = "CCCCCCCCCCCCCCCCCCCCCQ"
 MOUNT = 'mount -t tmpfs -o size=$1 tmpfs "$2" && cp -a "$3/." "$2" && shift 3 && exec "$@"'
 
 
@@ -22,36 +24,36 @@ def write(_scene: Scene) -> None:
 
 def damage(scene: Scene) -> None:
     """Move the partition to a small disk of the broker, and send until it is full."""
-    first, before, small = scene.node.data, scene.there("/before"), scene.there("/small")
-    scene.copy_disk([TOPIC], before)
-    for name in (*CHECKPOINTS, "bootstrap.checkpoint", "cleaner-offset-checkpoint"):
-        (before / name).unlink(missing_ok=True)
-    small.mkdir()
-    others = scene.there("/others")
-    shutil.copytree(first, others, ignore=shutil.ignore_patterns(".lock", f"{TOPIC}-0"))
-    properties = (before / "meta.properties").read_text().splitlines()
-    properties = [line for line in properties if not line.startswith("directory.id=")]
-    (before / "meta.properties").write_text(
-        "\n".join([*properties, "directory.id=CCCCCCCCCCCCCCCCCCCCCQ", ""])
-    )
-    move(scene.node, others, small)
+    first, small = scene.node.data, scene.there("/small")
+    prepare(scene, small)
     words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh"]
-    words += [str(LEN_DISK), str(small), str(before)]
+    words += [str(LEN_DISK), str(small), str(scene.there("/before"))]
     command, environment = scene.node.kit.command("kafka.Kafka", str(scene.node._properties))
-    log = scene.there("/small.log")
-    server = Server("Kafka 4.3.1", [*words, *command], environment, log, "Kafka Server started")
+    scene.log = scene.there("/small.log")
+    server = Server("Kafka 4.3.1", [*words, *command], environment, scene.log, "Kafka Server started")
     try:
-        scene.log = log
         send(scene)
         scene.wait_for("Stopping serving logs in dir")
+        disk = Path(f"/proc/{server.pid}/root{small}")  # seen by the broker alone
         shutil.rmtree(scene.data / f"{TOPIC}-0")
-        disk = Path(f"/proc/{server.pid}/root{small}")
         shutil.copytree(disk / f"{TOPIC}-0", scene.data / f"{TOPIC}-0")
     finally:
         server.kill()
     move(scene.node, first)
     scene.second_disk.mkdir(parents=True)
-    scene.heard = log.read_text(errors="replace").replace(str(small), "/var/lib/kafka/data")
+    scene.heard = scene.log.read_text(errors="replace").replace(str(small), "/var/lib/kafka/data")
+
+
+def prepare(scene: Scene, small: Path) -> None:
+    """Give the broker two log directories: copies of its own without the partition, and of the small disk."""
+    before, others = scene.there("/before"), scene.there("/others")
+    shutil.copytree(scene.node.data, others, ignore=shutil.ignore_patterns(".lock", f"{TOPIC}-0"))
+    shutil.copytree(scene.node.data / f"{TOPIC}-0", before / f"{TOPIC}-0")
+    properties = (others / "meta.properties").read_text()
+    properties = re.sub(r"(?m)^directory.id=.*$", f"directory.id={DIRECTORY_ID}", properties)
+    (before / "meta.properties").write_text(properties)
+    small.mkdir()
+    move(scene.node, others, small)
 
 
 def send(scene: Scene) -> None:
