@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.incidents.incident import Incident, Scene
 from tests.invariant.decode import sound_batches
+from tests.invariant.recovery import spans
 
 TOPIC = "accounts"
 CONFIG = {
@@ -30,7 +33,11 @@ def damage(scene: Scene) -> None:
 
 
 def suffer(scene: Scene) -> None:
-    """Let the log cleaner come."""
+    """Let consumers read, and the log cleaner come."""
+    printed = scene.node.kit.run("Read", scene.node.bootstrap, TOPIC)
+    lines = [line for line in map(json.loads, printed.splitlines()) if line["type"] == "record"]
+    offsets = [line["offset"] for line in lines if line["isolation"] == "read_uncommitted"]
+    scene.heard = f"a consumer of {TOPIC}-0 is given offsets {spans(offsets)}\n"
     scene.configure(TOPIC, "min.compaction.lag.ms", "0")
     scene.wait_for("Log segment may be corrupt")
 
