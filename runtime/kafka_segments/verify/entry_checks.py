@@ -91,6 +91,7 @@ class EntryChecks:
         self.first_offset: int | None = None
         self.last_offset: int | None = None
         self.cleaned: set[str] = set()
+        self._after_gap: tuple[str, int] | None = None  # the entry that made a segment one of `cleaned`
         self._is_after_damage = False
         self._epoch_ranges = _ranges(limits.leader_epochs)
         self._reported_epochs: dict[int, tuple[str, VerifiedEntry, str]] = {}
@@ -152,7 +153,11 @@ class EntryChecks:
                 "offset-order", f"a batch begins with offset {entry.first_offset}, and {before}", entry
             )
             self.producers.lost()
+            if self._after_gap == (self.path, self.previous):  # a base offset was changed: no cleaner's work
+                self.cleaned.discard(self.path)
         elif entry.first_offset > self.previous + 1 and not self._is_after_damage:
+            if self.path not in self.cleaned:
+                self._after_gap = self.path, entry.last_offset
             self.cleaned.add(self.path)
             self.producers.missing(entry.first_offset - self.previous - 1)
         count = entry.num_records
@@ -164,6 +169,7 @@ class EntryChecks:
                 self._found("last-offset", detail, entry)
             elif count < room:
                 self.cleaned.add(self.path)
+                self._after_gap = None
 
     def _records(self, entry: VerifiedEntry) -> None:
         """Check what the records showed against the header."""

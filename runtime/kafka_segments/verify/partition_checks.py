@@ -121,7 +121,7 @@ class _CopyChecks:
         self._places = reading.places
         self._producers = ProducerChecks(sink)
         limits = EntryLimits(
-            options.max_batch_bytes, copy.leader_epochs, self._is_live, copy.log_start_offset or 0
+            options.max_batch_bytes, copy.leader_epochs, self._is_live, _first_in_checkpoints(copy)
         )
         self.entries = EntryChecks(sink, self._producers, limits)
         self._beside: list[FileEntry] = []
@@ -305,6 +305,13 @@ def _check_of(gap: Damage, noted: CheckpointedOffsets, contents: Sequence[Segmen
     if first >= end and any(one >= first for one in noted.without_log):
         return "lost-segment"
     return "missing-offsets"
+
+
+def _first_in_checkpoints(copy: PartitionCopy) -> int:
+    """Return the log start offset; without its checkpoint that of the leader epochs, which are cut there."""
+    if copy.log_start_offset is None and copy.leader_epochs:
+        return copy.leader_epochs[0].start_offset
+    return copy.log_start_offset or 0
 
 
 def _log_of(copy: PartitionCopy) -> PartitionLog:
