@@ -55,6 +55,11 @@ def _cleaner(truth: Truth, _verb: str, offset: int) -> bool:
     return offset < truth.cleaned_end and not _in_damage(truth, offset)
 
 
+def _cleaner_of_swap(truth: Truth, verb: str, offset: int) -> bool:
+    has_swap = any(name.endswith(".log.swap") for name in truth.directory.files)
+    return has_swap and verb in ("salvage", "slice_all") and not _in_damage(truth, offset)
+
+
 def _misplaced(truth: Truth, _verb: str, offset: int) -> bool:
     return truth.is_before_misplaced(offset) and not _in_damage(truth, offset)
 
@@ -129,6 +134,12 @@ RULES = (
         "whole segments (LogCleanerManager, Cleaner.doClean). Without a note, but with such a segment, "
         "anywhere: it may leave no trace in a segment.",
         _cleaner,
+    ),
+    Rule(
+        "cleaner, by a .swap file",
+        "A `.swap` file is the finished work of the cleaner: `salvage` and `slice` take it in, as a broker "
+        "does when it starts, and see the cleaner's traces in it.",
+        _cleaner_of_swap,
     ),
     Rule(
         "in front of a batch out of order",
