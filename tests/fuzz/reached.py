@@ -22,7 +22,7 @@ import kafka_segments
 from kafka_segments.native.keys import global_names
 from kafka_segments_generated import columns
 
-HEAVY = ("unreadable", "partition")
+HEAVY = ("unreadable", "partition", "verify", "salvage")
 """Targets of which an input takes a tenth of a second; those of others take a hundredth."""
 RUNTIME = Path(kafka_segments.__file__).parent
 COLUMNS = Path(columns.__file__).parent

@@ -23,7 +23,7 @@ from tests.builders.codec_payloads import WRITERS_OF, mutate, some_content
 from tests.codegen.test_any_bytes_generated import visit
 from tests.codegen.trees import python_class
 from tests.construct.trees import parse, tree_of
-from tests.fuzz import beside, checks, entry_tables, inputs, parts, seeds, small, splits, walks
+from tests.fuzz import beside, checks, disks, entry_tables, inputs, parts, seeds, small, splits, walks
 from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
 from tests.properties.readers import HOOKS
@@ -75,6 +75,10 @@ READERS: dict[str, Callable[[Random, bytes], str]] = {
     "stretches": parts.stretches,
     "walks": walks.walks,
     "entry_records": entry_tables.entry_records,
+    "search": disks.search,
+    "verify": disks.verify,
+    "like_kafka": disks.like_kafka,
+    "salvage": disks.salvage,
 }
 """Public ways to read a segment."""
 

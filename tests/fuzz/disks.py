@@ -1,0 +1,202 @@
+"""The verbs for damaged disks under fuzz: a search, a verification, Kafka's dump, and a salvage of any bytes.
+
+Each way to do the same is held against the other; every byte is in something sound or in something named.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import logging
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+from tests.fuzz import checks
+from tests.fuzz.beside import MEMORY
+from tests.fuzz.guard import place
+from tests.salvage.accounts import salvaged
+from tests.verify.test_plants import verified
+
+from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.cli.like_kafka import log_lines
+from kafka_segments.cli.like_kafka.tool import run_like_kafka
+from kafka_segments.errors import MissingExtraError
+from kafka_segments.io.storage import open_source
+from kafka_segments.search.conditions import Conditions
+from kafka_segments.search.content_tests import Contains, ContentTest, HasHeader, HasKey, MatchesPattern
+from kafka_segments.search.found import FoundRecord
+from kafka_segments.search.segment_search import Checked, SegmentSearch
+
+TABLES = "kafka_segments.segment.columnar.verified_tables.iter_tables_verified"
+NAME = f"{0:020}.log"
+OPTIONS = (
+    ["--print-data-log"],
+    ["--print-data-log"],
+    ["--deep-iteration"],
+    [],
+    ["--print-data-log", "--skip-record-metadata"],
+    ["--max-bytes", "200"],
+)
+
+
+def _conditions(dice: Random, data: bytes) -> Conditions:
+    """Conditions that something in the data may fulfil."""
+    at = dice.randrange(len(data) + 1)
+    part = data[at : at + dice.choice((1, 1, 2, 3, 8))] or b"\0"
+    few: tuple[ContentTest, ...] = dice.choice(
+        (
+            (),
+            (Contains(part),),
+            (Contains(part, "value"),),
+            (HasKey(part),),
+            (MatchesPattern(re.compile(rb"[a-m]+\d?")),),
+            (MatchesPattern(re.compile(re.escape(part[:2]) + rb".?", re.DOTALL), "key"), Contains(part[:1])),
+            (HasHeader(part),),
+        )
+    )
+    start = dice.choice((None, None, None, 0, 3))
+    return Conditions(few, 0 if start is None and not few else start, dice.choice((None, None, None, 9)))
+
+
+def search(dice: Random, data: bytes) -> str:
+    """A search finds the records that reading everything finds; with all checksums, the same damage."""
+    conditions = _conditions(dice, data)
+    expected, lost = _read(data, conditions)
+    # After batches above the range nothing is read: offsets that fall again are not found there.
+    is_bounded = conditions.end is not None
+    for way in dice.choice((("all",), ("candidates", "none"))):
+        found, damage = _searched(place(dice, data), conditions, way)
+        if way != "none":
+            assert [one for one in found if one not in expected] == []
+            assert is_bounded or found == expected or (way == "candidates" and lost)
+        if way == "all":
+            assert [one for one in damage if one not in lost] == []
+            # Of a batch that has none of the bytes that are looked for, no record is decoded.
+            assert is_bounded or conditions.needles or damage == lost
+    return "damaged" if lost else "sound"
+
+
+def _read(data: bytes, conditions: Conditions) -> tuple[list[Record], list[tuple[int, int]]]:
+    """The records that fulfil conditions, and the damage that may hide some."""
+    records: list[Record] = []
+    lost = []
+    with open_segment(data, max_decompressed=checks.MAX_DECOMPRESSED) as segment:
+        for event in segment.iter_events(on_damage="skip", wanted=conditions.may_hold):
+            if isinstance(event, Damage) and conditions.touches(event):
+                lost.append((event.position, event.end_position))
+            elif isinstance(event, Record) and event.control is None and conditions.holds(event):
+                records.append(event)
+    return records, lost
+
+
+def _searched(data: Any, conditions: Conditions, way: Checked) -> tuple[list[Record], list[tuple[int, int]]]:
+    source = open_source(data)
+    try:
+        found = list(
+            SegmentSearch(source, conditions, checked=way, max_decompressed=checks.MAX_DECOMPRESSED).events()
+        )
+    finally:
+        source.close()
+    damage = [(one.position, one.end_position) for one in found if isinstance(one, Damage)]
+    return [one.record for one in found if isinstance(one, FoundRecord)], damage
+
+
+def verify(dice: Random, data: bytes) -> str:
+    """Tables and entries give the same findings, one for each place that holds nothing sound."""
+    folder = _written(data)
+    rows, summary = verified(folder)
+    assert summary.totals.num_bytes == len(data)
+    if dice.randrange(2) and not _has_broken_wrapper(data):
+        with mock.patch(TABLES, _missing):
+            slow_rows, slow = verified(folder)
+        assert rows == slow_rows
+        assert summary.totals == slow.totals
+    named = {position for _check, _path, position, _first, _last in rows}
+    with open_segment(data) as segment:
+        for entry in segment.iter_entries(on_damage="skip"):
+            assert not isinstance(entry, Damage) or entry.position in named, entry
+    return rows[0][0] if rows else "sound"
+
+
+def _has_broken_wrapper(data: bytes) -> bool:
+    """Whether records of a wrapper cannot be read: how many can, the two ways count differently."""
+    wrapper = -1
+    with open_segment(data) as segment:
+        for event in segment.iter_events(on_damage="skip"):
+            if isinstance(event, Batch) and event.magic <= 1 and event.compression != "none":
+                wrapper = event.position
+            elif isinstance(event, Damage) and event.position == wrapper:
+                return True
+    return False
+
+
+def _missing(*_arguments: object, **_options: object) -> None:
+    raise MissingExtraError("not installed", extra="arrow")
+
+
+def like_kafka(dice: Random, data: bytes) -> str:
+    """Columns and entries print the same, up to the same end, and nothing is raised."""
+    path = _written(data) / "topic-0" / NAME
+    words = ["--files", str(path), *dice.choice(OPTIONS)]
+    printed = []
+    for len_slow in (0, 1 << 40):
+        with mock.patch.object(log_lines, "_LEN_SLOW", len_slow), _standard_output() as out:
+            status = run_like_kafka(words)
+        printed.append((status, out.getvalue()))
+    assert printed[0] == printed[1]
+    assert printed[0][0] in (0, 1)
+    return ("whole", "ended")[printed[0][0]]
+
+
+@contextmanager
+def _standard_output() -> Iterator[io.BytesIO]:
+    """Standard output in memory; standard error is nowhere."""
+    out = io.BytesIO()
+    stream = io.TextIOWrapper(out, encoding="utf-8")
+    with mock.patch.object(sys, "stdout", stream), mock.patch.object(sys, "stderr", io.StringIO()):
+        yield out
+        stream.flush()
+        stream.detach()
+
+
+def salvage(dice: Random, data: bytes) -> str:
+    """Every byte has a fate, and what was made is sound, and in the order of offsets."""
+    folder = _written(data)
+    account = salvaged([folder / "topic-0"], folder / "made")
+    last, statuses = -1, set()
+    for path in sorted(account.log("topic-0").glob("*.log")):
+        with open_segment(path, max_decompressed=checks.MAX_DECOMPRESSED) as segment:
+            for entry in segment.iter_entries(on_damage="skip"):
+                assert isinstance(entry, Batch) and entry.crc_valid, entry
+                first = entry.last_offset if entry.base_offset is None else entry.base_offset
+                assert first > last
+                last = max(first, entry.last_offset)
+    for _partition, file in account.files():
+        statuses |= {one["status"] for one in file["ranges"]}
+    return " and ".join(sorted(statuses)) or "nothing"
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    logging.getLogger("kafka_segments").setLevel(logging.CRITICAL)
+    return folder / "disk"
+
+
+def _written(data: bytes) -> Path:
+    """A folder with one partition, of one segment."""
+    folder = _folder()
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "topic-0").mkdir(parents=True)
+    (folder / "topic-0" / NAME).write_bytes(data)
+    return folder
