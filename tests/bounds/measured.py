@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ import kafka_segments
 from kafka_segments.cli.main import main
 from kafka_segments.segment.segment import fast_rows
 
-__all__ = ["READING", "VERBS", "WITHOUT_NUMBA"]
+__all__ = ["DISK_VERBS", "READING", "VERBS", "WITHOUT_NUMBA"]
 
 _LARGEST_ADDRESS_SPACE = 6 << 30  # a process that would take more is stopped before the machine is short
 _Way: TypeAlias = Callable[[str, Counter[str]], None]
@@ -55,11 +56,10 @@ def _verb(*arguments: str) -> _Way:
     """A way by a verb of the command line, its output thrown away."""
 
     def run(path: str, told: Counter[str]) -> None:
-        converted = Path(path).parents[1] / "converted.log"
-        places = {"PATH": path, "CONVERTED": str(converted)}
-        with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
-            told["status"] = main([places.get(one, one) for one in arguments])
-        converted.unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(dir=Path(path).parents[1]) as folder:
+            places = {"PATH": path, "MADE": str(Path(folder) / "made.log")}
+            with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+                told["status"] = main([places.get(one, one) for one in arguments])
 
     return run
 
@@ -69,7 +69,7 @@ def _report(path: str, told: Counter[str]) -> None:
     from kafka_segments.report import chart_svg, page  # the renderer's library is large
 
     with mock.patch.object(chart_svg, "check_addresses"), mock.patch.object(page, "svg_of", _drawn):
-        _verb("report", "PATH", "-o", "CONVERTED", "--with-payload")(path, told)
+        _verb("report", "PATH", "-o", "MADE", "--with-payload")(path, told)
 
 
 def _drawn(chart: Any) -> str:
@@ -86,11 +86,24 @@ READING: dict[str, _Way] = {
 }
 VERBS: dict[str, _Way] = {
     "aborted": _verb("aborted", "PATH"),
-    "convert up": _verb("convert", "PATH", "CONVERTED", "--to-magic", "2"),
-    "convert down": _verb("convert", "PATH", "CONVERTED", "--to-magic", "0"),
+    "convert up": _verb("convert", "PATH", "MADE", "--to-magic", "2"),
+    "convert down": _verb("convert", "PATH", "MADE", "--to-magic", "0"),
     "sizes": _verb("sizes", "PATH", "--whole", "--compression", "none", "--compression", "lz4"),
     "report": _report,
 }
+DISK_VERBS: dict[str, _Way] = {
+    "find bytes": _verb("find", "--bytes", "cafe00ff", "PATH"),
+    "find regex": _verb("find", "--regex", "[0-9a-f]{9}x?", "--format", "jsonl", "PATH"),
+    "find json": _verb("find", "--json", "$.a[*].b >= 1", "--count", "PATH"),
+    "find header": _verb("find", "--header", "source", "--format", "arrow", "PATH"),
+    "cat": _verb("cat", "--base64", "--template", "{offset} {key} {value} {headers}", "PATH"),
+    "verify": _verb("verify", "PATH"),
+    "ls": _verb("ls", "-l", "--headers", "PATH"),
+    "like-kafka": _verb("dump", "--like-kafka", "--files", "PATH", "--print-data-log"),
+    "slice": _verb("slice", "PATH", "MADE", "--offsets", "0:"),
+    "salvage": _verb("salvage", "PATH", "MADE"),
+}
+"""The verbs for damaged disks."""
 WITHOUT_NUMBA = ("iter_events", "dump", "aborted")
 
 
@@ -111,7 +124,7 @@ def measure(paths: list[str], ways: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU, _MOST_CPU))
     for path, way in itertools.product(paths, ways):
         before, told = _cpu(), Counter[str]()
-        (READING | VERBS)[way](path, told)
+        (READING | VERBS | DISK_VERBS)[way](path, told)
         found = {"path": path, "way": way, "cpu": _cpu() - before, "peak": _peak(), "told": told}
         print(json.dumps(found), flush=True)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.bounds.adversaries import ADVERSARIES, search_adversary
-from tests.bounds.measured import READING, VERBS, WITHOUT_NUMBA
+from tests.bounds.measured import DISK_VERBS, READING, VERBS, WITHOUT_NUMBA
 from tests.forms import IS_FULL, pick
 
 pytest.importorskip("numba")
@@ -46,12 +46,18 @@ _BY_OTHER_WAYS = (
     "large wrappers behind damage, magic 1",
     "a million headers",
 )
+_BY_DISK_VERBS = (
+    "zstd frames of a record",
+    "lz4 records, a byte behind them",
+    "large wrappers behind damage, magic 1",
+)
 _READ_ALWAYS = pick(("read_batches", "read_headers"), tuple(READING))
 _READ_SOME = [way for way in READING if way not in _READ_ALWAYS]
 # What costs as much as another of its sort, seconds of CPU each.
 _TWINS = ("tagged fields of snapshot footers", "zstd records in control batches")
 _FIRST_OF_CONTAINERS = list(ADVERSARIES).index("snappy blocks of a byte")
 _OTHERS = pick(_BY_OTHER_WAYS, tuple(ADVERSARIES))
+_ON_DISKS = pick(_BY_DISK_VERBS, tuple(ADVERSARIES))
 _OF_SEGMENTS = [name for name in list(ADVERSARIES)[:_FIRST_OF_CONTAINERS] if name not in _TWINS]
 _READ = list(ADVERSARIES) if IS_FULL else [*_OF_SEGMENTS, *_OF_CONTAINERS]
 
@@ -92,7 +98,7 @@ def machine_code(tmp_path_factory):
     kinds = ("small zstd batches", "snappy wrapper of magic 1", "a byte behind plain records")
     sound = b"".join(ADVERSARIES[kind](1 << 9) for kind in kinds)
     path.write_bytes(sound + b"".join(search_adversary("00 01", 1 << 12)))
-    measure([path], [*READING, *VERBS])
+    measure([path], [*READING, *VERBS, *DISK_VERBS])
 
 
 def check_costs(names: Sequence[str], ways: Iterable[str], folder: Path, *options: str) -> None:
@@ -121,6 +127,11 @@ def test_small_file_costs_little(names, tmp_path):
 @in_turns(_OTHERS, pick(1, len(_OTHERS)))
 def test_small_file_costs_little_by_other_verbs(names, tmp_path):
     check_costs(names, [*_READ_SOME, *VERBS], tmp_path)
+
+
+@in_turns(_ON_DISKS, pick(1, len(_ON_DISKS)))
+def test_small_file_costs_little_by_verbs_for_damaged_disks(names, tmp_path):
+    check_costs(names, [*DISK_VERBS], tmp_path)
 
 
 @in_turns(_OTHERS, pick(1, len(_OTHERS)))
