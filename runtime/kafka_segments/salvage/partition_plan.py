@@ -244,7 +244,8 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
     No cleaner removes the segment at the end of a log, and a broker that truncates one notes it.
     """
     noted = plan.ranked.log.noted
-    start = lowest if noted.log_start_offset is None else noted.log_start_offset
+    start = noted.log_start_offset
+    start = lowest if start is None or start > plan.end_offset else start
     plan.choice.note_gap(start, plan.start_offset)
     end = max(noted.high_watermark or 0, noted.recovery_point or 0)
     plan.choice.note_gap(plan.end_offset, end, is_certain=True)
