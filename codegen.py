@@ -68,7 +68,7 @@ def expected_files(own: Sequence[Path] = ()) -> dict[str, bytes]:
         ToolchainError: a package, Node or the Kaitai compiler cannot be had.
     """
     model, schemas = load_schemas(own)
-    from compiler.targets import catalog, columns, construct, gallery, kaitai, webide
+    from compiler.targets import catalog, columns, construct, gallery, kaitai, messages, webide
 
     targets: dict[str, Target] = {
         "columns": columns.generate,
@@ -83,6 +83,7 @@ def expected_files(own: Sequence[Path] = ()) -> dict[str, bytes]:
         files.update({f"{folder}/{name}": content for name, content in generate(schemas, model).items()})
     if not own:
         files.update(catalog.generate(schemas, model))
+        files |= {f"messages/{name}": content for name, content in messages.generate(schemas, model).items()}
         files |= {f"gallery/{name}": content for name, content in gallery.generate(schemas, model).items()}
         files = {f"{PACKAGE}/{name}": content for name, content in files.items()}
         files.update({f"webide/{name}": text for name, text in webide.generate(schemas, model).items()})

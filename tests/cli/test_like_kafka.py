@@ -19,7 +19,7 @@ from tests.properties.encoder import Message, Wrapper
 from tests.recording.sets import RECORDED
 
 from kafka_segments.cli.like_kafka import log_lines
-from kafka_segments.cli.like_kafka.tool_options import REFUSED_DECODERS
+from kafka_segments.cli.like_kafka.tool_options import REFUSED_DECODER
 from kafka_segments.errors import MissingExtraError
 
 pytestmark = pytest.mark.oracle
@@ -44,7 +44,7 @@ def compare(runs: Sequence[Sequence[str]], folder: Path, monkeypatch: pytest.Mon
 
     Where Java's memory was not enough for a length that a damaged message claims, ours goes on.
     """
-    answers = kafka(runs, folder)
+    answers = asked(runs, folder)
     for len_slow in (0, 1 << 40):
         monkeypatch.setattr(log_lines, "_LEN_SLOW", len_slow)
         for run, expected in zip(runs, answers, strict=True):
@@ -55,6 +55,16 @@ def compare(runs: Sequence[Sequence[str]], folder: Path, monkeypatch: pytest.Mon
             if expected.status == 0 and not run[1].endswith(".snapshot"):
                 lines = found.err.splitlines(keepends=True)
                 assert "".join(one for one in lines if not one.startswith(COMPILING)) == expected.err, run
+    return answers
+
+
+def asked(runs: Sequence[Sequence[str]], folder: Path) -> list[Ran]:
+    """What Kafka's tool prints; it cuts off a part of an entry at the end of an index, which is put back."""
+    before = {path: path.read_bytes() for path in folder.rglob("*index")}
+    answers = kafka(runs, folder)
+    for path, data in before.items():
+        if path.read_bytes() != data:
+            path.write_bytes(data)
     return answers
 
 
@@ -326,10 +336,9 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_that_are_refused_name_the_alternative(tmp_path: Path) -> None:
-    for name in REFUSED_DECODERS:
-        found = ours(["--files", "0.log", f"--{name}"], tmp_path)
-        assert (found.status, found.out) == (2, b"")
-        assert f"--{name} is not known here" in found.err and "--format jsonl" in found.err
+    found = ours(["--files", "0.log", f"--{REFUSED_DECODER}"], tmp_path)
+    assert (found.status, found.out) == (2, b"")
+    assert f"--{REFUSED_DECODER} is not known here" in found.err and "--format jsonl" in found.err
     found = ours(["--files", "0.log", "--value-decoder-class", "org.example.Mine"], tmp_path)
     assert (found.status, found.out) == (1, b"Dumping 0.log\n")
     assert "org.apache.kafka.tools.api.StringDecoder" in found.err

@@ -6,13 +6,12 @@ been printed, maybe a part of a line.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kafka_segments import formats
+from kafka_segments.cli.like_kafka.message_lines import MessageParser, json_text
 from kafka_segments.cli.like_kafka.tool_options import ToolDecoder
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.formats.control_records import decode_control_as_version_0
@@ -39,11 +38,13 @@ class Contents:
         has_metadata: offsets, timestamps, sizes, and what control records say.
         has_contents: keys and values.
         decoders: what keys and values become.
+        parse: makes text of both, in place of the decoders; None for these.
     """
 
     has_metadata: bool = True
     has_contents: bool = False
     decoders: tuple[ToolDecoder, ToolDecoder] = (ToolDecoder.STRING, ToolDecoder.STRING)
+    parse: MessageParser | None = None
 
 
 class OffsetGaps:
@@ -136,7 +137,7 @@ def _new_pieces(header: Batch, record: Record, wanted: Contents) -> Iterator[byt
         if record.control is not None:
             yield _control_words(decode_control_as_version_0(key, value)).encode()
     if wanted.has_contents and not header.is_control:
-        yield _contents(key, value, wanted)
+        yield _contents(record.offset, key, value, wanted)
     yield b"\n"
 
 
@@ -151,7 +152,7 @@ def _old_pieces(header: Batch, record: OldRecord, wanted: Contents) -> Iterator[
     if wanted.has_contents:
         if message.len_value is None or (message.len_value >= 0 and message.value is None):
             raise _cut(header, record)
-        yield _contents(message.key, message.value, wanted)
+        yield _contents(record.offset, message.key, message.value, wanted)
     yield b"\n"
 
 
@@ -164,13 +165,17 @@ def _size(data: bytes | None) -> int:
     return -1 if data is None else len(data)
 
 
-def _contents(key: bytes | None, value: bytes | None, wanted: Contents) -> bytes:
+def _contents(offset: int, key: bytes | None, value: bytes | None, wanted: Contents) -> bytes:
     prefix, found = " " if wanted.has_metadata else "| ", ""
-    of_keys, of_values = wanted.decoders
-    decoded = None if value is None else _decoded(value, of_values)
-    if key is not None:
-        found, prefix = f"{prefix}key: {_decoded(key, of_keys)}", " "
-    return (found if decoded is None else f"{found}{prefix}payload: {decoded}").encode()
+    if wanted.parse is not None:
+        key_text, value_text = wanted.parse(offset, key, value)
+    else:
+        of_keys, of_values = wanted.decoders
+        key_text = None if key is None else _decoded(key, of_keys)
+        value_text = None if value is None else _decoded(value, of_values)
+    if key_text is not None:
+        found, prefix = f"{prefix}key: {key_text}", " "
+    return (found if value_text is None else f"{found}{prefix}payload: {value_text}").encode()
 
 
 def _decoded(data: bytes, decoder: ToolDecoder) -> str:
@@ -188,17 +193,7 @@ def _control_words(control: ControlRecord) -> str:
         raise CorruptBatchError(f"a control record of type {control.type} whose key or value is unreadable")
     if control.type not in _LABELS:
         return f" endTxnMarker: {control.type} coordinatorEpoch: {control.value['coordinator_epoch']}"
-    return f" {_LABELS[control.type]} {_json(control.value)}"
-
-
-def _json(value: dict[str, Any]) -> str:
-    """Kafka's JSON of a message: names in camel case, and escapes as Jackson writes them."""
-    text = json.dumps(_renamed(value), ensure_ascii=False, separators=(",", ":"))
-    return re.sub(r"\\(u[0-9a-f]{4}|.)", lambda match: _escape_of_jackson(match[1]), text)
-
-
-def _escape_of_jackson(escape: str) -> str:
-    return f"\\u{escape[1:].upper()}" if len(escape) > 1 else f"\\{escape}"
+    return f" {_LABELS[control.type]} {json_text(_renamed(control.value))}"
 
 
 def _renamed(value: Any) -> Any:

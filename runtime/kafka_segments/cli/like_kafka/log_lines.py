@@ -91,7 +91,8 @@ class _Log:
     def _is_in_columns(self) -> bool:
         """Whether the rest may be printed in columns: all of the file is wanted, as text."""
         is_whole = self._has_columns and self._end == self._source.size
-        return is_whole and set(self._wanted.contents.decoders) == {ToolDecoder.STRING}
+        is_text = self._wanted.contents.parse is None
+        return is_whole and is_text and set(self._wanted.contents.decoders) == {ToolDecoder.STRING}
 
     def _dump_columns(self, position: int) -> int:
         """Print sound batches from a position on; return where they end, or the same without the packages."""

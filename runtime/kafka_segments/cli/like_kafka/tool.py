@@ -13,7 +13,7 @@ from kafka_segments.cli.like_kafka.log_lines import dump_log
 from kafka_segments.cli.like_kafka.side_files import dump_offset_index, dump_snapshot, dump_transaction_index
 from kafka_segments.cli.like_kafka.stored_index import IndexOptions, offset_in_name
 from kafka_segments.cli.like_kafka.time_index_lines import TimeIndexErrors, dump_time_index
-from kafka_segments.cli.like_kafka.tool_options import REFUSED_DECODERS, ToolOptions, parse
+from kafka_segments.cli.like_kafka.tool_options import REFUSED_DECODER, ToolOptions, parse
 from kafka_segments.cli.like_kafka.tool_output import ToolOutput
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
 
@@ -34,6 +34,8 @@ Prints what kafka-dump-log.sh of Kafka 4.3.1 prints on standard output, byte for
   --skip-record-metadata      print keys and values alone
   --key-decoder-class NAME    org.apache.kafka.tools.api.StringDecoder, ...IntegerDecoder or ...LongDecoder
   --value-decoder-class NAME  the same for values
+  --offsets-decoder           records of __consumer_offsets as JSON; likewise --transaction-log-decoder,
+                              --cluster-metadata-decoder, --share-group-state-decoder
   --max-bytes N               read no more than the first N bytes of each log
   --index-sanity-check        of indexes: say whether they pass the check of a starting broker
   --verify-index-only         of indexes: compare them with their log, and print no entries
@@ -69,7 +71,7 @@ def run_like_kafka(arguments: Sequence[str]) -> int:
         except OptionError as error:
             console.say(str(error))
             return _STOPPED
-        _refuse_decoders(options)
+        _refuse_decoder(options)
         if not arguments or options.has("help") or not options.has("files", "version"):
             for line in _USAGE.splitlines():
                 output.message(line)
@@ -84,13 +86,12 @@ def run_like_kafka(arguments: Sequence[str]) -> int:
         return console.CLEAN
 
 
-def _refuse_decoders(options: ToolOptions) -> None:
-    for name, topic in REFUSED_DECODERS.items():
-        if options.has(name):
-            raise OptionError(
-                f"--{name} is not known here: its output needs Kafka's schemas of the messages in {topic}; "
-                "use Kafka's own tool, or dump --format jsonl, which prints keys and values in base64"
-            )
+def _refuse_decoder(options: ToolOptions) -> None:
+    if options.has(REFUSED_DECODER):
+        raise OptionError(
+            f"--{REFUSED_DECODER} is not known here: its output is that of Java objects; use Kafka's own "
+            "tool, or dump --format jsonl, which prints keys and values in base64"
+        )
 
 
 def _dump(options: ToolOptions, output: ToolOutput) -> int:
@@ -142,7 +143,9 @@ def _index_options(options: ToolOptions, max_message_size: int = 0) -> IndexOpti
 
 
 def _dump_log(path: str, suffix: str, options: ToolOptions, output: ToolOutput, findings: _Findings) -> None:
-    contents = Contents(not options.has("skip-record-metadata"), options.prints_contents, options.decoders)
+    parse = options.message_parser
+    words = not options.has("skip-record-metadata"), options.prints_contents
+    contents = Contents(*words, parse=parse) if parse else Contents(*words, options.decoders)
     max_bytes = options.max_bytes
     output.line(_first_line(path, suffix))
     gaps = dump_log(path, output, is_deep=options.is_deep, contents=contents, max_bytes=max_bytes)

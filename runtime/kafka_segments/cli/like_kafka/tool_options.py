@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from kafka_segments.cli.like_kafka.message_lines import MESSAGE_PARSERS, MessageParser
 from kafka_segments.errors import OptionError
 from kafka_segments.query.options import did_you_mean
 
-__all__ = ["HIGHEST_INT", "REFUSED_DECODERS", "ToolDecoder", "ToolOptions", "parse"]
+__all__ = ["HIGHEST_INT", "REFUSED_DECODER", "ToolDecoder", "ToolOptions", "parse"]
 
 HIGHEST_INT = (1 << 31) - 1
 _MAX_MESSAGE_SIZE = 5 << 20
@@ -32,14 +33,8 @@ class ToolDecoder(Enum):
     LONG = "LongDecoder"
 
 
-REFUSED_DECODERS = {
-    "offsets-decoder": "__consumer_offsets",
-    "transaction-log-decoder": "__transaction_state",
-    "cluster-metadata-decoder": "__cluster_metadata",
-    "remote-log-metadata-decoder": "__remote_log_metadata",
-    "share-group-state-decoder": "__share_group_state",
-}
-"""Options that are refused, and the topics whose records they decode."""
+REFUSED_DECODER = "remote-log-metadata-decoder"
+"""An option that is refused: the tool prints Java objects of `__remote_log_metadata` then."""
 
 _OPTIONS = {
     "help": _Takes.NOTHING,
@@ -54,7 +49,8 @@ _OPTIONS = {
     "value-decoder-class": _Takes.PERHAPS_A_VALUE,
     "key-decoder-class": _Takes.PERHAPS_A_VALUE,
     "skip-record-metadata": _Takes.NOTHING,
-    **dict.fromkeys(REFUSED_DECODERS, _Takes.NOTHING),
+    REFUSED_DECODER: _Takes.NOTHING,
+    **dict.fromkeys(MESSAGE_PARSERS, _Takes.NOTHING),
 }
 
 
@@ -83,7 +79,7 @@ class ToolOptions:
     @property
     def prints_contents(self) -> bool:
         """Whether keys and values are printed."""
-        return self.has("print-data-log", "value-decoder-class", "key-decoder-class")
+        return self.has("print-data-log", "value-decoder-class", "key-decoder-class", *MESSAGE_PARSERS)
 
     @property
     def is_deep(self) -> bool:
@@ -105,6 +101,11 @@ class ToolOptions:
         """Those of keys and of values."""
         value = self._decoder("value-decoder-class")
         return self._decoder("key-decoder-class"), value
+
+    @property
+    def message_parser(self) -> MessageParser | None:
+        """What makes text of messages of an internal topic, if one is named; then there are no decoders."""
+        return next((parse for name, parse in MESSAGE_PARSERS.items() if self.has(name)), None)
 
     def _value(self, name: str, default: str) -> str:
         values = self.given.get(name, [])
