@@ -2,8 +2,8 @@
 
 Strategy: a zip archive that Python runs. Wheels of the core's packages, of construct (which writes entries
 and indexes) and of shtab are fetched by hash for every Python and machine. Their Python code is the same in
-all, and goes in once; of machine code each variant goes in, with a stand-in that loads the right one
-(`onefile_natives`). The same sources give the same bytes.
+all, and goes in once; of machine code each variant goes in, as far as it is loaded (`onefile_strip`), with a
+stand-in that loads the right one (`onefile_natives`). The same sources give the same bytes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools.lock import clean_environment
+from tools.onefile_strip import stripped
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "dist" / "kafka-segments.pyz"
@@ -117,7 +118,7 @@ def contents(wheel: Path, packages: dict[tuple[str, tuple[int, int]], Path]) -> 
         for name, data in _files(folder):
             if name.endswith(".so"):
                 module, _, suffix = name.removesuffix(".so").replace("/", ".").partition(".cpython-")
-                found[f"natives/cpython-{suffix}/{module}.so"] = data
+                found[f"natives/cpython-{suffix}/{module}.so"] = stripped(data)
                 found[f"{module.replace('.', '/')}.py"] = _STAND_IN.encode()
             elif found.setdefault(name, data) != data:
                 raise BuildError(f"{name} is another file for {variant}: it has to be chosen at the start")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,9 @@ import pytest
 from tests.house.commands import blocks
 from tests.packaging.isolated import ISOLATION
 from tools import extras, onefile
+from tools.onefile_strip import stripped
+
+from kafka_segments.cli.main import main
 
 pytestmark = pytest.mark.packaging
 
@@ -97,6 +101,85 @@ def test_other_verbs_of_the_core(run: Run, version: tuple[int, int], tmp_path: P
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "made.log").stat().st_size < source.stat().st_size
     assert "kafka-segments completion" in run("completion", "--help", version=version).stdout
+
+
+DAMAGED = "orders-3"
+SAME = (
+    "ls --headers --format jsonl {logs}",
+    "ls --format csv {damaged}",
+    "verify --format jsonl {logs}",
+    "verify --format jsonl {damaged}",
+    "find --text value --format jsonl {logs}",
+    "find --regex v.*1 {damaged}",
+    "cat --print key --base64 {logs}",
+    "dump --format jsonl {damaged}",
+    "dump --like-kafka --files {segment},{index} --print-data-log",
+    "aborted --format jsonl {logs}",
+    "plan --format jsonl {logs}",
+    "salvage --dry-run {damaged}",
+    "schemas list",
+)
+WRITING = (
+    "salvage {damaged} {to}",
+    "slice {logs}/multi-0 {to} --offsets 20:60",
+    "find --text value --to-segment {to} {logs}",
+    "schemas export {to}",
+    "schemas export --webide {to} {segment}",
+    "schemas export --gallery {to}",
+)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, str]:
+    """Recorded logs, and a directory with a partition of which bytes are wrong and the end is cut off."""
+    clean = RECORDED / "kafka-4.3" / "clean"
+    segment = clean / "multi-0" / f"{0:020}.log"
+    damaged = tmp_path / "disk" / DAMAGED
+    shutil.copytree(clean / "codec-zstd-0", damaged)
+    log = damaged / f"{0:020}.log"
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data[:-5])
+    index = segment.with_suffix(".index")
+    return {"logs": str(clean), "damaged": str(damaged.parent), "segment": str(segment), "index": str(index)}
+
+
+@pytest.mark.parametrize("line", SAME, ids=lambda line: " ".join(line.split()[:3]))
+def test_it_prints_what_the_installed_command_prints(
+    line: str, run: Run, places: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = line.format(**places).split()
+    status = main(words)
+    expected = capfd.readouterr().out
+    done = run(*words)
+    # Without compiled decoders all batches are verified, else those that may hold what is looked for.
+    found, expected = (re.sub(r'"num_verified":[0-9]+', "", text) for text in (done.stdout, expected))
+    assert (done.returncode, found) == (status, expected), done.stderr
+    assert expected
+
+
+@pytest.mark.parametrize("line", WRITING, ids=lambda line: " ".join(line.split()[:2]))
+def test_it_writes_what_the_installed_command_writes(
+    line: str, run: Run, places: dict[str, str], tmp_path: Path
+) -> None:
+    folders = [tmp_path / name / "orders-3" for name in ("here", "there")]
+    for folder in folders:
+        folder.parent.mkdir()
+    status = main(line.format(**places, to=folders[0]).split())
+    done = run(*line.format(**places, to=folders[1]).split())
+    assert done.returncode == status, done.stderr
+    made, expected = (contents_of(folder) for folder in reversed(folders))
+    assert made == expected
+    assert expected
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    """What is in a folder, without what names the folder or the time."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in {"manifest.json", "meta.properties"}
+    }
 
 
 def test_the_lines_of_the_page_run(run: Run) -> None:
@@ -200,6 +283,15 @@ def test_the_archive_has_every_variant_licences_and_no_times(pyz: Path) -> None:
         "python_snappy",
         "zstandard",
     }
+
+
+def test_of_machine_code_only_what_is_loaded_is_kept(pyz: Path) -> None:
+    with zipfile.ZipFile(pyz) as archive:
+        names = [one for one in archive.namelist() if one.startswith("natives/")]
+        libraries = {name: archive.read(name) for name in names}
+    assert {name for name, data in libraries.items() if b".debug_info" in data} == set()
+    assert all(stripped(data) == data for data in libraries.values())
+    assert pyz.stat().st_size < 30 << 20
 
 
 @pytest.mark.long(short=False)

@@ -12,10 +12,14 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka_segments.errors import MissingExtraError, OptionError
+from kafka_segments.errors import MissingExtraError, OptionError, OutputError
+from kafka_segments.formats.own_files import Traversable
 from kafka_segments.formats.schema_files import list_schemas, schema_folder
 
 __all__ = ["LANGUAGES", "compile_schemas"]
@@ -72,12 +76,13 @@ def compile_schemas(language: str, package: str = "") -> dict[str, bytes]:
         OptionError: the language has no packages, or none of this form.
         MissingExtraError: Node or the compiler is not there, or of another version than is needed.
         ReadError: the schemas are missing in this installation.
+        OutputError: they are in an archive, and cannot be copied out of it.
     """
     _check_package(language, package)
-    folder = schema_folder()
-    # What is imported is compiled along with what imports it.
-    roots = [str(folder / f"{one.name}.ksy") for one in list_schemas() if not one.imported_by]
-    found: dict[str, Any] = json.loads(_run(_node(), _driver(folder), language, package, *roots))
+    with _local(schema_folder()) as folder:
+        # What is imported is compiled along with what imports it.
+        roots = [str(folder / f"{one.name}.ksy") for one in list_schemas() if not one.imported_by]
+        found: dict[str, Any] = json.loads(_run(_node(), _driver(folder), language, package, *roots))
     for error in found["errors"]:
         raise MissingExtraError(f"the Kaitai compiler {found['compiler']} fails: {error['message']}")
     files: dict[str, str] = {}
@@ -93,6 +98,25 @@ def _check_package(language: str, package: str) -> None:
         raise OptionError(f"--package is for {', '.join(_PACKAGES_OF)}: {language} has no packages here")
     if package and form is not None and re.fullmatch(form, package) is None:
         raise OptionError(f"--package {package!r} is not the name of a package of {language}")
+
+
+@contextmanager
+def _local(folder: Traversable) -> Iterator[Path]:
+    """The schemas as files that another program can read; copies of what is in an archive."""
+    if isinstance(folder, Path):
+        yield folder
+        return
+    with ExitStack() as stack:
+        try:
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-segments-")))
+            for one in folder.iterdir():
+                (copy / one.name).write_bytes(one.read_bytes())
+        except OSError as error:
+            detail = (
+                f"the compiler reads files, and the schemas cannot be copied to a temporary folder: {error}"
+            )
+            raise OutputError(detail) from error
+        yield copy
 
 
 def _driver(folder: Path) -> str:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.resources import files
 
 from kafka_segments.errors import ReadError
-
-if sys.version_info >= (3, 12):
-    from importlib.resources.abc import Traversable
-else:
-    from importlib.abc import Traversable
+from kafka_segments.formats.own_files import Traversable
 
 __all__ = ["read_gallery_files"]
 

@@ -6,9 +6,9 @@ Nothing is read by them at run time: that is the job of the classes and function
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from kafka_segments.errors import ReadError
+from kafka_segments.formats.own_files import Traversable, own_folder
 from kafka_segments_generated.catalog import SCHEMAS
 
 __all__ = ["LICENSE", "SchemaFile", "list_schemas", "read_schema_files", "schema_folder"]
@@ -48,20 +48,16 @@ def list_schemas() -> list[SchemaFile]:
     ]
 
 
-def schema_folder() -> Path:
-    """Return the directory of the schemas: in the installed package, or in the clone that is used.
+def schema_folder() -> Traversable:
+    """Return the folder of the schemas.
 
     Raises:
         ReadError: there is none: the installation is incomplete.
     """
-    package = Path(__file__).resolve().parents[1]
-    # A wheel has them in the package. An editable install, and a clone, use the package where it is.
-    for folder in (package / "schemas", package.parents[1] / "schemas"):
-        if all((folder / f"{name}.ksy").is_file() for name in SCHEMAS):
-            return folder
-    raise ReadError(
-        "the schemas are missing in this installation: install kafka-segments again", path=str(package)
-    )
+    folder = own_folder("schemas", "schemas", *(f"{name}.ksy" for name in SCHEMAS))
+    if folder is None:
+        raise ReadError("the schemas are missing in this installation: install kafka-segments again")
+    return folder
 
 
 def read_schema_files() -> dict[str, bytes]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kafka_segments.errors import ReadError
+from kafka_segments.formats.own_files import own_folder
 
 __all__ = ["INSTRUCTIONS", "read_webide_files"]
 
@@ -19,13 +18,11 @@ def read_webide_files() -> dict[str, bytes]:
     Raises:
         ReadError: they are missing (the installation is incomplete), or cannot be read.
     """
-    package = Path(__file__).resolve().parents[1]
-    # A wheel has them in the package. An editable install, and a clone, use the folder of generated files.
-    folders = (package / "webide", package.parents[1] / "generated" / "webide")
-    folder = next((one for one in folders if (one / _ORDER).is_file()), None)
+    folder = own_folder("webide", "generated/webide", _ORDER)
     if folder is None:
-        detail = "the files for the Web IDE are missing in this installation: install kafka-segments again"
-        raise ReadError(detail, path=str(package))
+        raise ReadError(
+            "the files for the Web IDE are missing in this installation: install kafka-segments again"
+        )
     try:
         lines = (folder / _ORDER).read_text(encoding="utf-8").splitlines()
         names = [INSTRUCTIONS, *(line for line in lines if not line.startswith("#"))]
