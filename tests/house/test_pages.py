@@ -92,7 +92,7 @@ def test_the_source_archive_has_what_readme_leads_to() -> None:
 # codegen.py, those of tests; a colour of a style.
 OTHERS = (
     "archives check conf count deploy-mode election-type fill-mode first full good no-scrape nonblock out "
-    "overflowChecks parallel py-files randomly-seed resume retry-passes target verb"
+    "overflowChecks parallel py-files randomly-seed reader-property resume retry-passes target verb"
 )
 
 

@@ -14,6 +14,7 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # which of its pages are cached; `schema_files` and `gallery_files` give out the schemas as they are.
 OPENERS = {
     "cli/console.py",
+    "cli/kaitai_compiler.py",
     "formats/gallery_files.py",
     "formats/schema_files.py",
     "formats/webide_files.py",

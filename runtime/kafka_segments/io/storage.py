@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Protocol
 
 from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.io.file_kinds import check_ends, check_regular, refuse_name
+from kafka_segments.io.read_errors import cannot_open, shrunk, unreadable
 
 __all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "in_memory", "open_source"]
 
@@ -71,7 +72,7 @@ class _Bytes:
     def read(self, position: int, size: int) -> bytes | memoryview:
         view = self._view[position : position + size]
         if len(view) < size:
-            raise _shrunk(self.name, position + len(view), self.size)
+            raise shrunk(self.name, position + len(view), self.size)
         return view
 
     def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:  # noqa: ARG002
@@ -125,7 +126,7 @@ class _File:
             except InterruptedError:
                 continue
             if not part:
-                raise _shrunk(self.name, position + size - missing, self.size)
+                raise shrunk(self.name, position + size - missing, self.size)
             parts.append(part)
             missing -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -139,7 +140,7 @@ class _File:
             except OSError as error:
                 if isinstance(error, ReadError):
                     raise
-                raise _unreadable(self.name, position, block_end - position, error) from error
+                raise unreadable(self.name, position, block_end - position, error) from error
             position = block_end
         return blocks
 
@@ -181,13 +182,13 @@ class _Stream:
             while missing > 0:
                 part = self._stream.read(missing)
                 if not part:
-                    raise _shrunk(self.name, position + size - missing, self.size)
+                    raise shrunk(self.name, position + size - missing, self.size)
                 parts.append(part)
                 missing -= len(part)
         except OSError as error:
             if isinstance(error, ReadError):
                 raise
-            raise _unreadable(self.name, position + size - missing, missing, error) from error
+            raise unreadable(self.name, position + size - missing, missing, error) from error
         return b"".join(parts)
 
     def close(self) -> None:
@@ -302,7 +303,7 @@ def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
     except OSError as error:
         if isinstance(error, ReadError):
             raise
-        raise _cannot_open(name, error) from error
+        raise cannot_open(name, error) from error
     except ValueError as error:  # a null character in the name
         raise OptionError(f"no file can have this name: {error}", path=name) from error
     try:
@@ -331,7 +332,7 @@ def _open_descriptor(name: str, descriptor: int, map_it: bool) -> Source:
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
-            raise _cannot_open(name, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+            raise cannot_open(name, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
         if not _is_whole_file(descriptor, mode):
             with open(os.dup(descriptor), "rb") as stream:
                 return _spool(name, stream)
@@ -343,7 +344,7 @@ def _open_descriptor(name: str, descriptor: int, map_it: bool) -> Source:
     except OSError as error:
         if isinstance(error, ReadError):
             raise
-        raise _cannot_open(name, error) from error
+        raise cannot_open(name, error) from error
     finally:
         if descriptor >= 0:
             os.close(descriptor)
@@ -380,30 +381,3 @@ def _spool(name: str, stream: BinaryIO) -> Source:
         raise ReadError(
             f"copying it to a temporary file failed: {reason}", errno=error.errno, path=name
         ) from error
-
-
-_REMEDY = {
-    errno.ENOENT: "check the path",
-    errno.ENOTDIR: "check the path",
-    errno.EISDIR: "give the .log files in it",
-    errno.EACCES: "run as a user who may read it",
-    errno.EPERM: "run as a user who may read it",
-}
-
-
-def _cannot_open(name: str, error: OSError) -> ReadError:
-    reason = error.strerror or str(error)
-    remedy = _REMEDY.get(error.errno or 0, "")
-    return ReadError(f"cannot open: {reason}{'; ' if remedy else ''}{remedy}", errno=error.errno, path=name)
-
-
-def _unreadable(name: str, position: int, size: int, error: OSError) -> ReadError:
-    code = errno.errorcode.get(error.errno or 0, "?")
-    reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
-    detail = f"[Errno {error.errno}] {code}: {reason}, reading {size} bytes at position {position}"
-    return ReadError(detail, errno=error.errno, position=position, path=name)
-
-
-def _shrunk(name: str, position: int, size: int) -> ReadError:
-    detail = f"the file shrank while it was read: it had {size} bytes, now it ends at {position} or before"
-    return ReadError(detail, position=position, path=name)

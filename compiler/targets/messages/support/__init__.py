@@ -1,1 +1,1 @@
-"""The part of the messages target that is the same for all messages, copied as it is."""
+"""Code of the messages target that serves every message, copied as it is."""

@@ -1,6 +1,6 @@
 """Messages of Kafka's protocol as JSON values, read by their definitions.
 
-How values lie in bytes is the same for all messages (Kafka's protocol guide; KIP-482 for flexible versions).
+All messages share one encoding of values (Kafka's protocol guide; KIP-482 for flexible versions).
 Values are those of Kafka's JSON converters: bytes as base64, uuids as Kafka prints them, and a tagged field
 only if its value is not the default.
 """
