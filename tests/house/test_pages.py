@@ -88,11 +88,13 @@ def test_the_source_archive_has_what_readme_leads_to() -> None:
     assert [one for one in sorted(linked) if not f"/{one}".startswith(tuple(included))] == []
 
 
-# Flags of other programs: spark-submit, flock, pytest, Nim's compiler, ddrescue, kafka-leader-election.sh,
+# Flags of other programs: spark-submit, flock, pytest, Nim's compiler, ddrescue, rsync, Kafka's scripts,
 # codegen.py, those of tests; a colour of a style.
 OTHERS = (
-    "archives check conf count deploy-mode election-type fill-mode first full good no-scrape nonblock out "
-    "overflowChecks parallel py-files randomly-seed reader-property resume retry-passes target verb"
+    "archives broker-id check checksum conf config count deploy-mode describe election-type fill-mode "
+    "first from-beginning full good ignore-formatted isolation-level max-messages no-scrape nonblock out "
+    "overflowChecks parallel py-files randomly-seed reader-property reset-offsets resume retry-passes "
+    "start-offset target verb"
 )
 
 
