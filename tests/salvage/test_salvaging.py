@@ -64,6 +64,15 @@ def test_a_damaged_first_batch_is_missed_like_any_other(tmp_path: Path) -> None:
     assert [one["base_offset"] for one in account.only()["segments"]] == [0]
 
 
+@pytest.mark.parametrize(("base", "bounds"), [(0, (0, 125)), (125, (125, 206))])
+def test_segments_that_were_not_given_are_not_missed(
+    tmp_path: Path, base: int, bounds: tuple[int, int]
+) -> None:
+    source = copy_of("clean/multi-0", tmp_path / "source")
+    one = salvaged([segment(source, base)], tmp_path / "dest").only()
+    assert (one["log_start_offset"], one["log_end_offset"], one["num_missing"]) == (*bounds, 0)
+
+
 def test_a_damaged_batch_is_taken_from_another_copy(tmp_path: Path) -> None:
     one, other = (partition(tmp_path / name, *BATCHES) for name in ("one", "other"))
     sound = segment(one).read_bytes()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
-from kafka_segments.log.findings import Kind, of_kinds
+from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.log_dir import is_deleted
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_stored
@@ -146,14 +146,19 @@ def _add_files(places: Places, files: SourceFiles, number: int, ranked: RankedCo
     for segment, why in aside:
         if why:
             files.add(number, segment, why, is_lawful=True)
-    start = copy.log_start_offset
     for left_out in of_kinds(copy.findings, Kind.LEFT_OUT):
-        if start is None or left_out.last_offset is None or left_out.last_offset >= start:
-            continue  # only other segments were given
+        if _is_not_given(copy, left_out):
+            continue
         entry = None if left_out.path is None else places.entry(left_out.path)
         if entry is not None:
             segment = StoredSegment(StoredFile.of(entry), left_out.first_offset or 0)
             files.add(number, segment, left_out.detail, is_lawful=True)
+
+
+def _is_not_given(copy: PartitionCopy, left_out: Finding) -> bool:
+    """Return whether a segment was left out because others were given by name, and not as it is deleted."""
+    start = copy.log_start_offset
+    return start is None or left_out.last_offset is None or left_out.last_offset >= start
 
 
 def _put_aside(places: Places, copy: PartitionCopy, swaps: set[str]) -> Iterator[tuple[StoredSegment, str]]:
@@ -247,9 +252,12 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
     start = noted.log_start_offset
     start = lowest if start is None or start > plan.end_offset else start
     plan.choice.note_gap(start, plan.start_offset)
+    plan.gaps_from = start
+    best = plan.ranked.copies[0].copy
+    if any(_is_not_given(best, one) for one in of_kinds(best.findings, Kind.LEFT_OUT)):
+        return  # the end of the log may be in segments that were not given
     end = max(noted.high_watermark or 0, noted.recovery_point or 0)
     plan.choice.note_gap(plan.end_offset, end, is_certain=True)
-    plan.gaps_from = start
 
 
 def _is_in_best(file: SourceFile) -> bool:
