@@ -152,8 +152,8 @@ def test_it_prints_what_the_installed_command_prints(
     status = main(words)
     expected = capfd.readouterr().out
     done = run(*words)
-    # Without compiled decoders all batches are verified, else those that may hold what is looked for; the time
-    # is in a manifest.
+    # Without compiled decoders all batches are verified, else those that may hold what is looked for; a time
+    # stands in each manifest.
     differing = r'"num_verified":[0-9]+|"made": "[^"]+"'
     found, expected = (re.sub(differing, "", text) for text in (done.stdout, expected))
     assert (done.returncode, found) == (status, expected), done.stderr
