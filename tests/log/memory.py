@@ -44,6 +44,9 @@ class MemoryPlaces(Places):
         source.name = path
         return source
 
+    def read_whole(self, path: str, view: memoryview) -> bool:
+        return False  # as of a store
+
     def _entry(self, path: str) -> FileEntry | None:
         name = path.rpartition("/")[2]
         if path in self.files:

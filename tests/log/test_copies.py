@@ -395,5 +395,8 @@ def test_ten_thousand_segments_of_three_replicas_and_a_tier() -> None:
 class NoFiles(Places):
     """Whatever is opened is an empty file."""
 
+    def read_whole(self, path: str, view: memoryview) -> bool:
+        return False
+
     def open(self, path: str):  # type: ignore[no-untyped-def]
         return MemoryPlaces({path: b""}).open(path)

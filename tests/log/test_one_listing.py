@@ -40,12 +40,12 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryPlaces:
     """The recorded partition, at an address."""
     places = MemoryPlaces(in_store(TRANSACTIONS, "m:/logs/transactions-0"))
     for verb in (dump, aborted):
-        monkeypatch.setattr(verb, "Places", lambda **_options: places)
-    for name in ("entry", "entries", "open"):
+        monkeypatch.setattr(verb, "Places", lambda *_settings, **_options: places)
+    for name in ("entry", "entries", "open", "read_whole"):
         here, there = getattr(Places(), name), getattr(places, name)
 
-        def either(path: str, here: Any = here, there: Any = there) -> Any:
-            return there(path) if path.startswith("m:") else here(path)
+        def either(path: str, *more: Any, here: Any = here, there: Any = there) -> Any:
+            return (there if path.startswith("m:") else here)(path, *more)
 
         monkeypatch.setattr(places, name, either)
     return places

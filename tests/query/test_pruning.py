@@ -217,6 +217,9 @@ class Remote(Places):
         self.at_once = self.most_at_once = 0
         self._lock = threading.Lock()
 
+    def read_whole(self, path: str, view: memoryview) -> bool:
+        return False
+
     def open(self, path: str) -> Source:
         with self._lock:
             self.at_once += 1
