@@ -61,7 +61,7 @@ def test_the_help_of_the_tool_that_dump_is_like_has_lines(capsys: pytest.Capture
     assert out == ""
     lines = err.splitlines()
     assert lines[0].startswith("usage: kafka-segments dump --like-kafka --files ")
-    assert sum(line.startswith("  --") for line in lines) == 11 and "\\n" not in err
+    assert sum(line.startswith("  --") for line in lines) == 12 and "\\n" not in err
 
 
 def test_examples_end_the_help_as_they_are_typed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ def test_a_sound_directory_is_clean(source: Path, capfd: pytest.CaptureFixture[s
         "(cleanup.policy=delete): before it starts, set retention.ms=-1 for multi, or log.retention.ms=-1 in "
         "server.properties"
     ]
-    assert err.endswith("no meta.properties: copy that of the broker that starts on the result\n")
+    assert err.endswith("no sound meta.properties: copy that of the broker that starts on the result\n")
 
 
 def test_what_was_lost_is_said(source: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -113,7 +112,6 @@ def partition(dice: Random) -> tuple[str, None]:
     for _ in range(1 + dice.randrange(2)):
         name = names[dice.randrange(len(names))]
         files[name] = _damaged(dice, name, files[name])
-    logging.getLogger("kafka_segments").setLevel(logging.CRITICAL)  # it tells of each index that is wrong
     folder = _folder()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import io
-import logging
 import re
 import shutil
 import sys
@@ -189,7 +188,6 @@ def salvage(dice: Random, data: bytes) -> str:
 def _folder() -> Path:
     folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    logging.getLogger("kafka_segments").setLevel(logging.CRITICAL)
     return folder / "disk"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
+import logging
 import mmap
 import resource
 import struct
@@ -215,6 +216,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     """Do the job."""
+    logging.getLogger("kafka_segments").setLevel(logging.CRITICAL)  # it says what is wrong with each file
     options = parsed(arguments)
     faulthandler.enable()
     if options.plain or options.lines:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_segments.errors import MissingExtraError
+from kafka_segments.segment.columnar import verified_tables
 
 
 @pytest.fixture(params=("tables", "entries"))
@@ -15,5 +16,5 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         def missing(*_arguments: object, **_options: object) -> None:
             raise MissingExtraError("not installed", extra="arrow")
 
-        monkeypatch.setattr("kafka_segments.segment.columnar.verified_tables.iter_tables_verified", missing)
+        monkeypatch.setattr(verified_tables, "iter_tables_verified", missing)
     return str(request.param)
