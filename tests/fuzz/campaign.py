@@ -139,6 +139,8 @@ SHARES = {
     "names": 10,
     "frames": 20,
     "manifest": 10,
+    "messages": 20,
+    "meta_properties": 20,
     "headers": 60,
     "kaitai": 15,
     "construct": 10,

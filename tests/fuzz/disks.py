@@ -21,6 +21,7 @@ from unittest import mock
 
 from tests.fuzz import checks
 from tests.fuzz.beside import MEMORY
+from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
 from tests.salvage.accounts import salvaged
 from tests.verify.test_plants import verified
@@ -34,6 +35,7 @@ from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import Contains, ContentTest, HasHeader, HasKey, MatchesPattern
 from kafka_segments.search.found import FoundRecord
 from kafka_segments.search.segment_search import Checked, SegmentSearch
+from kafka_segments.verify.catalogue import CHECKS, GROUPS
 
 TABLES = "kafka_segments.segment.columnar.verified_tables.iter_tables_verified"
 NAME = f"{0:020}.log"
@@ -112,15 +114,21 @@ def _searched(data: Any, conditions: Conditions, way: Checked) -> tuple[list[Rec
 def verify(dice: Random, data: bytes) -> str:
     """Tables and entries give the same findings, one for each place that holds nothing sound."""
     folder = _written(data)
-    rows, summary = verified(folder)
-    assert summary.totals.num_bytes == len(data)
-    if dice.randrange(2) and not _has_broken_wrapper(data):
+    wanted = CHECKS if dice.randrange(3) else set(CHECKS) - set(GROUPS["contents"])
+    other = edited(dice, data) if dice.randrange(3) == 0 else None
+    if other is not None:
+        _write(folder / "copy", other)
+    rows, summary = verified(folder, checks=wanted)
+    assert summary.totals.num_bytes == len(data) + len(other or b"")
+    if dice.randrange(2) and not any(_has_broken_wrapper(one) for one in (data, other or b"")):
         with mock.patch(TABLES, _missing):
-            slow_rows, slow = verified(folder)
+            slow_rows, slow = verified(folder, checks=wanted)
         assert rows == slow_rows
         assert summary.totals == slow.totals
+    if other is not None:
+        return "two copies"
     named = {position for _check, _path, position, _first, _last in rows}
-    with open_segment(data) as segment:
+    with open_segment(folder / "topic-0" / NAME) as segment:
         for entry in segment.iter_entries(on_damage="skip"):
             assert not isinstance(entry, Damage) or entry.position in named, entry
     return rows[0][0] if rows else "sound"
@@ -195,6 +203,10 @@ def _written(data: bytes) -> Path:
     """A folder with one partition, of one segment."""
     folder = _folder()
     shutil.rmtree(folder, ignore_errors=True)
+    _write(folder, data)
+    return folder
+
+
+def _write(folder: Path, data: bytes) -> None:
     (folder / "topic-0").mkdir(parents=True)
     (folder / "topic-0" / NAME).write_bytes(data)
-    return folder

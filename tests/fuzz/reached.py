@@ -59,7 +59,9 @@ def is_decoder(file: Path, name: str) -> bool:
     if file.parent == COLUMNS:
         return name.partition(".")[0] in _decoding(file.stem)
     word = name.rpartition(".")[2].lstrip("_")
-    return file.stem not in ("building", "batch_values") and not word.startswith(("compress", "check_level"))
+    return file.stem not in ("building", "batch_values", "payload_building") and not word.startswith(
+        ("compress", "check_level")
+    )
 
 
 @cache

@@ -23,7 +23,19 @@ from tests.builders.codec_payloads import WRITERS_OF, mutate, some_content
 from tests.codegen.test_any_bytes_generated import visit
 from tests.codegen.trees import python_class
 from tests.construct.trees import parse, tree_of
-from tests.fuzz import beside, checks, disks, entry_tables, inputs, parts, seeds, small, splits, walks
+from tests.fuzz import (
+    beside,
+    checks,
+    disks,
+    entry_tables,
+    inputs,
+    internal_topics,
+    parts,
+    seeds,
+    small,
+    splits,
+    walks,
+)
 from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
 from tests.properties.readers import HOOKS
@@ -283,6 +295,10 @@ def all_targets() -> dict[str, Target]:
     found += [Target("small", small.segments), Target("times", small.times)]
     found += [Target("names", small.names), Target("frames", small.frames)]
     found += [Target("split", splits.split), Target("manifest", splits.manifest)]
+    found += [
+        Target("messages", internal_topics.messages),
+        Target("meta_properties", internal_topics.meta_properties),
+    ]
     found += [_of_file("foreign", stem, read) for stem, read in FOREIGN.items()]
     found += [_of_file("beside", stem, read) for stem, read in beside.readers().items()]
     varints = [

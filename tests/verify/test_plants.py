@@ -25,6 +25,7 @@ assert plants_of_directories is not None and plants_of_logs is not None  # they 
 def verified(root: Path, only: Sequence[str] = (), **options: Any) -> tuple[list[Row], VerifySummary]:
     """Verify all log directories below a folder, or only some; return the findings as rows, sorted."""
     options.pop("topic", None)
+    checks = frozenset(options.pop("checks", CHECKS))
     places = Places()
     skipped: list[SkippedFiles] = []
     paths = sorted(str(one) for one in root.iterdir() if not only or one.name in only)
@@ -32,9 +33,7 @@ def verified(root: Path, only: Sequence[str] = (), **options: Any) -> tuple[list
     copies.sort(key=lambda one: (one.topic, one.partition, Path(one.path).parent.name != "logs", one.path))
     summary = VerifySummary()
     subject = VerifySubject(copies, skipped)
-    found = iter_findings(
-        subject, VerifyOptions(frozenset(CHECKS), **options), SegmentReading(places), summary
-    )
+    found = iter_findings(subject, VerifyOptions(checks, **options), SegmentReading(places), summary)
     rows = [
         (one.check or "", _below(root, one.path), one.position, one.first_offset, one.last_offset)
         for one in found
