@@ -223,6 +223,8 @@ def test_single_files_and_standard_input(logs: Path, capfd: pytest.CaptureFixtur
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith(b"-, position 636 to 1272: crc: ")
     assert b"verified: 1 partition, 1 segment, " in done.stderr and b" 15.6 KiB; " in done.stderr
+    done = subprocess.run(command, input=b"\xff" * 300, capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"") and b"-: this is not a log of Kafka" in done.stderr
     assert main(["verify", str((logs / FIRST).with_suffix(".index"))]) == 2
     assert main(["verify", f"logs/{FIRST}"]) == 1
     assert "only some segments were given" in capfd.readouterr().err

@@ -74,7 +74,7 @@ def refuse_other_file(path: str) -> None:
         kind, reader = "a checkpoint of offsets, as text", "any editor"
     if kind:
         what_reads = f"; {reader} reads it" if reader else ""
-        raise OptionError(f"this is {kind}, not a log: dump reads .log files{what_reads}", path=path)
+        raise OptionError(f"this is {kind}, not a log{what_reads}", path=path)
     head = _head(path)
     for read, what, tool in _BY_HEAD:
         if len(head) > formats.LEN_PREFIX and _has_format(read, head):
@@ -122,7 +122,7 @@ def check_is_log(segment: Segment) -> None:
         if isinstance(event, Damage) and _may_be_entry(event, segment.path):
             return
     raise OptionError(
-        "this is not a log of Kafka: nothing in it looks like a batch. dump reads .log files; a damaged one "
+        "this is not a log of Kafka: nothing in it looks like a batch. A damaged log "
         "is read all the same if it has a segment's name, 20 digits and .log",
         path=segment.path,
     )

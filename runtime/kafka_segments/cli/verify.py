@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Self
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
@@ -17,7 +17,7 @@ from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import is_address, parse_directory_name
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import open_source
+from kafka_segments.io.storage import Source, open_source
 from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Finding
@@ -138,14 +138,15 @@ def run(arguments: argparse.Namespace) -> int:
     places = Places(store_settings(named_options(arguments.option, ())))
     summary = VerifySummary()
     summary.notes += _not_checked(options)
+    single = _SingleFiles()
     with console.waiting("listing segments"):
-        subjects = list(_subjects(arguments, places, summary))
+        subjects = list(_subjects(arguments, places, summary, single))
     try:
-        with console.writing() as stdout, ExitStack() as stack:
+        with single, console.writing() as stdout, ExitStack() as stack:
             progress = delayed_progress(stack, "verification", draw=is_bar, verb="verify")
             show = _Shown(progress, sum(one.num_bytes for one in subjects))
             for subject in subjects:
-                reading = SegmentReading(places, _open if subject.is_single else None)
+                reading = SegmentReading(places, single.open if subject.is_single else None)
                 found = iter_findings(
                     subject, options, reading, summary, num_jobs=arguments.jobs, progress=show.add
                 )
@@ -205,7 +206,7 @@ class _Shown:
 
 
 def _subjects(
-    arguments: argparse.Namespace, places: Places, summary: VerifySummary
+    arguments: argparse.Namespace, places: Places, summary: VerifySummary, files: _SingleFiles
 ) -> Iterator[VerifySubject]:
     """Yield what is verified: the partitions at all paths together, and each single file."""
     single = [path for path in arguments.sources if _is_single(path)]
@@ -230,7 +231,7 @@ def _subjects(
         yield VerifySubject(ordered, skipped, is_whole)
     for path in single:
         try:
-            yield VerifySubject([_copy_of(path)], is_single=True)
+            yield VerifySubject([files.copy_of(path)], is_single=True)
         except KafkaFormatError as error:
             summary.errors.append(error)
 
@@ -271,26 +272,42 @@ def _is_single(path: str) -> bool:
     return parse_directory_name(directory) is None
 
 
-def _copy_of(path: str) -> PartitionCopy:
-    """Make a copy of one file, or of standard input.
+class _SingleFiles:
+    """Files that are verified by themselves, and standard input, which can be opened once."""
 
-    Raises:
-        OptionError: it is no segment.
-        ReadError: it cannot be opened.
-    """
-    if path == "-":
-        stored = StoredSegment(StoredFile("-", 0, ""), 0, is_newest=True)
-        return PartitionCopy("-", "", -1, (stored,))
-    refuse_other_file(path)
-    with open_segment(path, only_files=True) as segment:
-        check_is_log(segment)
-        size = segment.size
-    stored = StoredSegment(StoredFile(path, size, ""), first_offset_in_name(path) or 0, is_newest=True)
-    return PartitionCopy(os.path.dirname(os.path.abspath(path)), "", -1, (stored,))
+    def __init__(self) -> None:
+        self._input: Source | None = None
 
+    def copy_of(self, path: str) -> PartitionCopy:
+        """Make a copy of one file, or of standard input.
 
-def _open(segment: StoredSegment) -> Any:
-    return open_source(segment.path, only_files=segment.path != "-")
+        Raises:
+            OptionError: it is no segment.
+            ReadError: it cannot be opened.
+        """
+        refuse_other_file(path)
+        if path == "-" and self._input is None:
+            self._input = open_source(path)
+        source = path if path != "-" or self._input is None else self._input
+        with open_segment(source, only_files=True) as segment:
+            check_is_log(segment)
+            size = segment.size
+        stored = StoredSegment(StoredFile(path, size, ""), first_offset_in_name(path) or 0, is_newest=True)
+        folder = path if path == "-" else os.path.dirname(os.path.abspath(path))
+        return PartitionCopy(folder, "", -1, (stored,))
+
+    def open(self, segment: StoredSegment) -> Source:
+        """Open a file of which a copy was made."""
+        if segment.path == "-" and self._input is not None:
+            return open_source(self._input)
+        return open_source(segment.path, only_files=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._input is not None:
+            self._input.close()
 
 
 def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
