@@ -126,5 +126,5 @@ def test_what_is_skipped_is_named_once(log: Path, caplog: pytest.LogCaptureFixtu
     (log.parent / "123.log").write_bytes(b"")
     assert main(["cat", "orders-3"]) == 0
     assert [one.getMessage() for one in caplog.records] == [
-        "orders-3/123.log: not the name of a segment; left out"
+        "kafka-segments: orders-3/123.log: not the name of a segment; left out"
     ]

@@ -249,7 +249,7 @@ def test_a_name_that_is_no_segments_is_told_once(
         caplog.clear()
         assert main(["aborted", str(source)]) == 0
         assert [message for message in caplog.messages if "other.log" in message] == [
-            f"{folder / 'other.log'}: not the name of a segment; left out"
+            f"kafka-segments: {folder / 'other.log'}: not the name of a segment; left out"
         ]
 
 
