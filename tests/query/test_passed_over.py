@@ -65,7 +65,7 @@ def test_directories(
 def test_files_in_a_partition(
     root: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    names = [f"{FIRST}.deleted", f"{300:020}.index.cleaned", f"{FIRST}.swap", "other.log"]
+    names = [f"{FIRST}.deleted", f"{300:020}.index.cleaned", f"{FIRST}.swap", "other.log", f"{FIRST}.gz"]
     for name in names:
         shutil.copy(root / "multi-0" / FIRST, root / "multi-0" / name)
     status, lines = planned(capsys, root)

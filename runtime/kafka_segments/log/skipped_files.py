@@ -26,6 +26,7 @@ _SUFFIXES = {
     ".swap": "finished work of the log cleaner (.swap), which a broker takes in when it starts, in place of "
     "the segments that it was made from (or deletes, if a .cleaned file begins at its offset or below)",
 }
+_WITH_MORE = "a segment's name with more behind it: decompress or rename it, if it is to be read"
 _ENDS = (".log", *_SUFFIXES)
 _ABOUT_TO_BE_DELETED = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
 
@@ -71,7 +72,10 @@ class SkipCollector:
     def files(self, entries: Iterable[FileEntry]) -> None:
         """Add the files of a partition's directory that a broker ignores, deletes, or has yet to swap in."""
         for entry in entries:
+            before, ending, _after = entry.name.partition(".log.")
             if not entry.name.endswith(_ENDS):
+                if ending and SEGMENT_NAME.fullmatch(f"{before}.log"):
+                    self.add(entry.path, _WITH_MORE)
                 continue
             suffix = next((one for one in _SUFFIXES if entry.name.endswith(one)), None)
             if suffix is not None:
