@@ -10,6 +10,7 @@ import pytest
 from tests.invariant.decode import sound_batches
 from tests.salvage.accounts import Account, salvaged
 from tests.salvage.made import T0, batches_of, copy_of, edit, hurt, partition, segment, set_epoch
+from tests.verify.test_plants import verified
 
 import kafka_segments as ks
 from kafka_segments.errors import OptionError
@@ -175,6 +176,19 @@ def test_what_the_cleaner_removed_does_not_come_back_from_another_copy(tmp_path:
     made = {path.name: path.read_bytes() for path in account.log("compact-multi-0").glob("*.log")}
     assert made == {path.name: path.read_bytes() for path in cleaned.glob("*.log")}
     assert any("has other batches" in reason for reason in account.reasons())
+
+
+def test_how_far_the_cleaner_had_come_is_taken_over(tmp_path: Path) -> None:
+    source = copy_of("clean/compact-emptied-0", tmp_path / "source")
+    for noted, made in ((12, 12), (500, 13)):
+        (source.parent / "cleaner-offset-checkpoint").write_text(f"0\n1\ncompact-emptied 0 {noted}\n")
+        dest = tmp_path / f"dest {noted}"
+        account = salvaged([source], dest)
+        assert account.only()["log_end_offset"] == 13
+        text = (dest / "log/cleaner-offset-checkpoint").read_text()
+        assert text == f"0\n1\ncompact-emptied 0 {made}\n"
+    rows, _summary = verified(dest, ["log"])
+    assert [row[0] for row in rows] == ["meta-properties"], "no source has one"
 
 
 def test_deleted_records_stay_deleted(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from kafka_segments.formats.building import build_offset_checkpoint
 from kafka_segments.formats.file_names import above
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, sync_directory
-from kafka_segments.log.checkpoints import META_PROPERTIES
+from kafka_segments.log.checkpoints import CLEANED, META_PROPERTIES
 from kafka_segments.log.model import PartitionCopy
 
 __all__ = ["METADATA_TOPIC", "copy_metadata_files", "properties_in", "sync_tree", "write_root_files"]
@@ -52,6 +52,7 @@ def write_root_files(
     directory: str,
     named: str,
     offsets: Mapping[tuple[str, int], tuple[int, int]],
+    cleaned: Mapping[tuple[str, int], int],
     properties: Sequence[bytes],
 ) -> None:
     """Write checkpoints, the mark of a clean shutdown, and `meta.properties` if there is one for all sources.
@@ -60,6 +61,7 @@ def write_root_files(
         directory: where; it exists.
         named: its path when it is published, for errors.
         offsets: log start and log end offset of each partition.
+        cleaned: how far the log cleaner has come in partitions, as `cleaner-offset-checkpoint` has it.
         properties: different contents of `meta.properties`.
 
     Raises:
@@ -73,6 +75,8 @@ def write_root_files(
         "log-start-offset-checkpoint": build_offset_checkpoint(starts),
         _CLEAN_SHUTDOWN: b"",  # its being there says it all; a broker epoch in it is optional
     }
+    if cleaned:
+        contents[CLEANED] = build_offset_checkpoint(cleaned)
     if len(properties) == 1:
         contents[META_PROPERTIES] = properties[0]
     for name, content in contents.items():

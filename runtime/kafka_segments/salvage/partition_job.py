@@ -67,6 +67,7 @@ class DonePartition:
         partition: number.
         text: its part of the manifest.
         bounds: log start and log end offset; None after an error.
+        cleaned_up_to: how far the log cleaner has come, for its checkpoint; None if no copy has one.
         has_findings: whether anything was lost or put aside.
         error: why there is no result.
     """
@@ -75,6 +76,7 @@ class DonePartition:
     partition: int
     text: Fragment
     bounds: tuple[int, int] | None = None
+    cleaned_up_to: int | None = None
     has_findings: bool = False
     error: KafkaFormatError | None = None
     _fragments: Fragments | None = None
@@ -144,12 +146,13 @@ def _done(job: Job, plan: PartitionPlan) -> DonePartition:
     outcome = PartitionOutcome(plan, segments, state, job.retention_ms, job.now_ms)
     text = job.fragments.add(outcome.text())
     summary = job.fragments.add([json.dumps(outcome.summary())])
-    bounds = plan.start_offset, plan.end_offset
+    cleaned = plan.ranked.log.cleaned_up_to
     return DonePartition(
         plan.topic,
         plan.partition,
         text,
-        bounds,
+        (plan.start_offset, plan.end_offset),
+        None if cleaned is None else max(plan.start_offset, min(cleaned, plan.end_offset)),
         outcome.has_findings(),
         _fragments=job.fragments,
         _summary=summary,

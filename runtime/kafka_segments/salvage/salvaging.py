@@ -250,7 +250,12 @@ def _write_rest(hidden: str, named: str, result: Salvaged, properties: Sequence[
     directory, path = os.path.join(hidden, "log"), os.path.join(named, "log")
     make_directories(directory)
     offsets = {(one.topic, one.partition): one.bounds for one in result.partitions if one.bounds is not None}
-    write_root_files(directory, path, offsets, properties)
+    cleaned = {
+        (one.topic, one.partition): one.cleaned_up_to
+        for one in result.partitions
+        if one.cleaned_up_to is not None
+    }
+    write_root_files(directory, path, offsets, cleaned, properties)
     output = OutputFile(os.path.join(hidden, "manifest.json"), os.path.join(named, "manifest.json"))
     with closing(output):
         for text in result.manifest:
