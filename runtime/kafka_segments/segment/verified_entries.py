@@ -14,7 +14,8 @@ from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.io.storage import Source
-from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.segment.batch_records import open_records
+from kafka_segments.segment.scan.entry_scan import Scan, read_payload
 from kafka_segments.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.segment.segment import Segment
 
@@ -95,14 +96,14 @@ def iter_verified(
         StoreError: its store failed.
     """
     refuse_foreign(source)
-    segment = Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)
     try:
         from kafka_segments.segment.columnar.verified_tables import iter_tables_verified
 
         tables = iter_tables_verified(
-            source, segment, check_crc=check_crc, with_records=with_records, max_decompressed=max_decompressed
+            source, check_crc=check_crc, with_records=with_records, max_decompressed=max_decompressed
         )
     except MissingExtraError:
+        segment = Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)
         return _iter_slowly(segment, with_records=with_records)
     return tables
 
@@ -155,20 +156,27 @@ class _Seen:
             )
 
 
-def read_verified(segment: Segment, batch: Batch, scan: Scan) -> tuple[VerifiedEntry, Damage | None]:
+def read_verified(
+    batch: Batch, scan: Scan, *, check_crc: bool, max_decompressed: int
+) -> tuple[VerifiedEntry, Damage | None]:
     """Read one sound entry record by record.
 
     Args:
-        segment: reads the records.
         batch: the entry.
-        scan: of the segment; receives which offset was the last sound one.
+        scan: of the segment; has the budget of items, and receives which offset was the last sound one.
+        check_crc: verify checksums of messages in a wrapper.
+        max_decompressed: bytes that the entry may decompress to.
 
     Returns:
         The entry, and the damage of records that cannot be read.
     """
     seen = _Seen()
     try:
-        for record in segment.iter_records(batch):
+        payload = read_payload(scan.window, batch)
+        _opened, records = open_records(
+            batch, payload, max_decompressed=max_decompressed, check_crc=check_crc, items=scan.items
+        )
+        for record in records:
             seen.add(record)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)

@@ -39,7 +39,6 @@ from kafka_segments.segment.columnar.reader import ColumnarReader, Event
 from kafka_segments.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.segment.columnar.wrappers import Unwrapping
 from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.segment import Segment
 from kafka_segments.segment.verified_entries import (
     VerifiedEntry,
     VerifiedEvent,
@@ -52,7 +51,7 @@ __all__ = ["iter_tables_verified"]
 
 
 def iter_tables_verified(
-    source: Source, segment: Segment, *, check_crc: bool, with_records: bool, max_decompressed: int
+    source: Source, *, check_crc: bool, with_records: bool, max_decompressed: int
 ) -> Iterator[VerifiedEvent]:
     """Return the events of `verified_entries.iter_verified`.
 
@@ -61,7 +60,7 @@ def iter_tables_verified(
     """
     if not with_records:
         return _Headers(source, check_crc).events()
-    reader = _WindowReader(source, segment, check_crc=check_crc, max_decompressed=max_decompressed)
+    reader = _WindowReader(source, check_crc=check_crc, max_decompressed=max_decompressed)
     return _events_of(reader)
 
 
@@ -91,7 +90,7 @@ class _Window(SoundBatches):
 class _WindowReader(ColumnarReader):
     """Reader that yields a `_Window` for its entries, and a `_Read` for sound ones outside of windows."""
 
-    def __init__(self, source: Source, segment: Segment, *, check_crc: bool, max_decompressed: int) -> None:
+    def __init__(self, source: Source, *, check_crc: bool, max_decompressed: int) -> None:
         super().__init__(
             source,
             schema=schema_of(("offset", "timestamp_ms")),
@@ -100,7 +99,7 @@ class _WindowReader(ColumnarReader):
             check_crc=check_crc,
             max_decompressed=max_decompressed,
         )
-        self._segment = segment
+        self._max_decompressed = max_decompressed
         self._found = np.zeros((self._headers.max_rows, NUM_FOUND), np.int64)
         self._folding: dict[int, FoldingDecoder] = {}
 
@@ -118,7 +117,9 @@ class _WindowReader(ColumnarReader):
 
     def _exactly(self, batch: Batch, start: RecordPlace) -> Iterator[Event]:  # noqa: ARG002
         """Read an entry record by record, from its first record on."""
-        yield _Read(1, batch.size, *read_verified(self._segment, batch, self._scan))
+        limit = self._max_decompressed
+        found = read_verified(batch, self._scan, check_crc=self._check_crc, max_decompressed=limit)
+        yield _Read(1, batch.size, *found)
 
     def _sound(self, entries: EntryTable, fused: FusedScan | None) -> Iterator[Event]:
         read: dict[int, _Read] = {}
