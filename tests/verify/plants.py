@@ -56,10 +56,23 @@ def plant(*expected: Row, **options: Any) -> Callable[[Callable[[Path], None]], 
     """Add a function that changes the log directory as a plant."""
 
     def add(do: Callable[[Path], None]) -> Callable[[Path], None]:
-        PLANTS[do.__name__] = Plant(do.__name__, do, list(expected), options)
+        def complete(root: Path) -> None:
+            do(root)
+            name_topics(root)
+
+        PLANTS[do.__name__] = Plant(do.__name__, complete, list(expected), options)
         return do
 
     return add
+
+
+def name_topics(root: Path) -> None:
+    """Give the partitions that were built by hand a topic id, as a broker does."""
+    for folder in sorted(root.glob("*/*-[0-9]*")):
+        is_built = folder.is_dir() and folder.name not in PARTITIONS and any(folder.glob("*.log"))
+        if is_built and not (folder / "partition.metadata").exists():
+            topic, _dash, _number = folder.name.rpartition("-")
+            directories.topic_id(folder, f"{topic.encode().hex():A<21.21}A")
 
 
 def make_base(root: Path) -> Path:

@@ -197,6 +197,11 @@ def partition_metadata_that_is_not_a_text(root: Path) -> None:
     (root / "logs" / "multi-0" / "partition.metadata").write_bytes(b"version: 0\ntopic_id: ?\n")
 
 
+@plant(("partition-metadata", "multi-0/partition.metadata", None, None, None))
+def partition_metadata_that_is_gone(root: Path) -> None:
+    (root / "logs" / "multi-0" / "partition.metadata").unlink()
+
+
 @plant(("topic-id", "multi-1/partition.metadata", None, None, None))
 def topic_created_anew(root: Path) -> None:
     folder = directories.append(root / "logs" / "multi-1", *directories.run_of(0, 6))

@@ -17,6 +17,7 @@ from kafka_segments.verify.verification import VerifySubject, VerifySummary, ite
 
 NUM_CLUSTERS = forms.pick(12, 2000)
 NUM_REPLICAS = 3
+TOPIC_ID = b"version: 0\ntopic_id: zzzzzzzzzzzzzzzzzzzzzg\n"
 
 
 def played(random: Random) -> Cluster:
@@ -48,6 +49,9 @@ def played(random: Random) -> Cluster:
 def checks_of(cluster: Cluster, replicas: range) -> list[str | None]:
     """The checks that find something in the log directories of some replicas."""
     files = cluster.files()
+    files |= {
+        f"{folder}/partition.metadata": TOPIC_ID for folder in {path.rpartition("/")[0] for path in files}
+    }
     for number in replicas:
         files[f"m:/{number}/meta.properties"] = f"version=1\nnode.id={number}\ncluster.id=c\n".encode()
     places = MemoryPlaces(files)

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 __all__ = [
     "LEFT_ALONE",
     "MAX_OFFSET",
+    "METADATA_TOPIC",
     "NO_END",
     "SEGMENT_NAME",
     "TIERED_NAME",
@@ -31,6 +32,7 @@ NO_END = MAX_OFFSET + 1
 """An end that no offset reaches."""
 SEGMENT_NAME = re.compile(r"(\d{20})\.log", re.ASCII)
 TIERED_NAME = re.compile(r"(\d{20})-([A-Za-z0-9_-]{22})\.(log|rsm-manifest)", re.ASCII)
+METADATA_TOPIC = "__cluster_metadata"
 LEFT_ALONE = ("-delete", "-future", "-stray")
 _TOPIC = r"[a-zA-Z0-9._-]{1,249}"  # Topic.detectInvalidTopic
 _LEGAL_TOPIC = re.compile(_TOPIC)

@@ -21,9 +21,8 @@ from kafka_segments.io.outputs import OutputFile, sync_directory
 from kafka_segments.log.checkpoints import CLEANED, META_PROPERTIES
 from kafka_segments.log.model import PartitionCopy
 
-__all__ = ["METADATA_TOPIC", "copy_metadata_files", "properties_in", "sync_tree", "write_root_files"]
+__all__ = ["copy_metadata_files", "properties_in", "sync_tree", "write_root_files"]
 
-METADATA_TOPIC = "__cluster_metadata"
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _LARGEST = 64 << 20
 _KEPT = re.compile(r"quorum-state|\d{20}-\d{10}\.checkpoint", re.ASCII)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
+from kafka_segments.formats.file_names import METADATA_TOPIC
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import discard_directory, make_directories
 from kafka_segments.log.lineage import Lineage
@@ -18,7 +19,7 @@ from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.fragments import Fragment, Fragments
 from kafka_segments.salvage.ledger import Ledger
-from kafka_segments.salvage.log_directory import METADATA_TOPIC, copy_metadata_files
+from kafka_segments.salvage.log_directory import copy_metadata_files
 from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.manifest import PartitionOutcome
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan

@@ -143,7 +143,12 @@ _DIRECTORIES = [
         "move it away before a broker starts",
     ),
     ("file-name", "a `.log` whose name is not a segment's", "move it away"),
-    ("partition-metadata", "a `partition.metadata` that cannot be read", _START, _FILES),
+    (
+        "partition-metadata",
+        "a `partition.metadata` that cannot be read, or that KRaft misses",
+        "write the id that kafka-topics.sh --describe prints",
+        _FILES,
+    ),
     (
         "topic-id",
         "partitions or copies of a topic with different topic ids",

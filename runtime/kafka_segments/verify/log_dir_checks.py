@@ -12,16 +12,24 @@ from dataclasses import dataclass
 
 from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import LEFT_ALONE, above, directory_of, parse_directory_name, real_path
+from kafka_segments.formats.file_names import (
+    LEFT_ALONE,
+    METADATA_TOPIC,
+    above,
+    directory_of,
+    parse_directory_name,
+    real_path,
+)
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import HIGH_WATERMARK, META_PROPERTIES, RECOVERY_POINT, ROOT_FILES
 from kafka_segments.log.model import PartitionCopy
-from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.log.skipped_files import WITH_MORE, SkippedFiles
 from kafka_segments.verify.partition_checks import VerifyOptions
 from kafka_segments.verify.sink import CheckSink
 
 __all__ = ["check_log_dirs"]
 
+_KRAFT = 1  # version of `meta.properties`
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _PUT_ASIDE = (*LEFT_ALONE, ".deleted", ".cleaned", ".swap")
 
@@ -59,6 +67,7 @@ def check_log_dirs(
     roots = list(_roots(places, copies, sink))
     _check_meta(roots, options, sink)
     _check_topic_ids(copies, sink)
+    _check_partition_metadata(places, roots, copies, sink)
     _check_duplicates(roots, copies, sink)
     for root in roots if is_whole else ():
         _check_missing(places, root, sink)
@@ -66,6 +75,9 @@ def check_log_dirs(
 
 def _check_names(skipped: Sequence[SkippedFiles], sink: CheckSink) -> None:
     for one in skipped:
+        if one.why == WITH_MORE:  # which a broker ignores
+            sink.note(str(one))
+            continue
         for path in one.paths:
             if path.endswith(_PUT_ASIDE):
                 continue  # lawful: a broker has put it aside
@@ -148,6 +160,21 @@ def _check_topic_ids(copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
             detail = f"topic {copy.topic} has the id {copy.topic_id}, and {first.topic_id} in {first.path}: "
             detail += "it was deleted and created anew"
             sink.add("topic-id", detail, path=f"{copy.path}/partition.metadata")
+
+
+def _check_partition_metadata(
+    places: Places, roots: Sequence[_Root], copies: Sequence[PartitionCopy], sink: CheckSink
+) -> None:
+    """Find partitions without a topic id that a broker takes for none of its own (LogManager.isStray)."""
+    of_kraft = {root.real_path for root in roots if root.meta is not None and root.meta.version == _KRAFT}
+    for copy in copies:
+        is_named = copy.is_tiered or copy.topic_id is not None or copy.topic == METADATA_TOPIC
+        if is_named or _real_root(copy) not in of_kraft:
+            continue
+        path = f"{copy.path}/partition.metadata"
+        if places.entry(path) is None:
+            detail = "it is missing: a KRaft broker puts the partition's directory aside (-stray)"
+            sink.add("partition-metadata", detail, path=path)
 
 
 def _check_duplicates(roots: Sequence[_Root], copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
