@@ -181,10 +181,26 @@ def _counts(entries: EntryTable, records: pa.RecordBatch) -> Any:
         offsets = records.column("offset").to_numpy()
         ends = np.searchsorted(offsets, entries.last_offsets(), side="right")
         counts = np.where(is_wrapper, np.diff(ends, prepend=0), counts)
-        if offsets.size and (np.diff(offsets) <= 0).any():
+        if not _are_told_apart(entries, is_wrapper, offsets, ends, counts):
             return None
     is_right = counts.size == 0 or counts.min() >= 0
     return counts if is_right and counts.sum() == records.num_rows else None
+
+
+def _are_told_apart(entries: EntryTable, is_wrapper: Any, offsets: Any, ends: Any, counts: Any) -> bool:
+    """Return whether offsets show which records a wrapper has: each ends with its own offset.
+
+    That may be wrong, as no checksum covers it. Offsets in wrappers of magic 0 do not depend on it; in
+    magic 1 they are counted back from it, but not below 0.
+    """
+    num_wrappers = int(is_wrapper.sum())
+    if (np.diff(offsets) <= 0).any() or counts[is_wrapper].min() < 1:
+        return False
+    if num_wrappers > 1 and (entries.column("magic")[is_wrapper] == 0).any():
+        return False
+    is_at_zero = is_wrapper & (ends == counts) & (offsets[0] == 0)
+    is_own_end = offsets[ends[is_wrapper] - 1] == entries.last_offsets()[is_wrapper]
+    return bool(is_own_end.all()) and not (num_wrappers > 1 and is_at_zero.any())
 
 
 def _one_by_one(
