@@ -29,7 +29,8 @@ def _segment(*firsts: int) -> bytes:
 
 
 def _files(segments: dict[int, tuple[int, ...]]) -> dict[str, bytes]:
-    return {f"{base:020d}.log": _segment(*firsts) for base, firsts in segments.items()}
+    logs = {f"{base:020d}.log": _segment(*firsts) for base, firsts in segments.items()}
+    return logs | {"partition.metadata": b"version: 0\ntopic_id: zzzzzzzzzzzzzzzzzzzzzg\n"}
 
 
 def _read(directory: Directory, verb: str, folder: Path) -> Answer:
