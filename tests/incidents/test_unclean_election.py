@@ -8,39 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from confluent_kafka.cimpl import NewTopic
 from tests.incidents.accidents.kafka_10751 import BOTH, INCIDENT, OLD_END, TOPIC
 from tests.incidents.incident_pages import page_of
-from tests.ingest.consumer import consuming
-from tests.ingest.running import SETTINGS, RunningBroker, joining
-from tests.recording.kafka43 import Node
-from tests.recording.server import Kit, wait_until
+from tests.ingest.running import RunningBroker, two_replicas
+from tests.recording.server import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.long(short=False)]
-
-UNCLEAN = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
 
 
 @pytest.fixture
 def brokers(tmp_path: Path) -> Iterator[tuple[RunningBroker, RunningBroker]]:
     """The two that hold replicas, both running: the first one leads."""
-    settings = {**SETTINGS, "unclean.leader.election.interval.ms": "1000"}
-    with consuming() as consumer, ExitStack() as lives:
-        first = Node(Kit("k4", "k4"), tmp_path / "1", settings=settings)
-        lives.enter_context(first.start())
-        found = []
-        for number in (2, 3):
-            node = joining(first, number, tmp_path / str(number), settings)
-            found.append(RunningBroker(node, consumer, lives))
-            found[-1].start()
-        topic = NewTopic(TOPIC, 1, replica_assignment=[[2, 3]], config=UNCLEAN)
-        found[0].admin.create_topics([topic])[TOPIC].result(60)
-        wait_until("a leader", lambda: found[0].ends(TOPIC, [0]) == [0])
-        yield found[0], found[1]
+    with two_replicas(tmp_path, TOPIC, {}) as both:
+        yield both
 
 
 def test_the_old_leader_is_cut_where_the_page_says(brokers: tuple[RunningBroker, RunningBroker]) -> None:

@@ -182,3 +182,26 @@ def joining(first: Node, number: int, folder: Path, settings: Mapping[str, str])
     node = Node(first.kit, folder, settings={**settings, **own})
     node.bootstrap = f"127.0.0.1:{port}"
     return node
+
+
+UNCLEAN = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+
+
+@contextmanager
+def two_replicas(
+    folder: Path, topic: str, config: Mapping[str, str]
+) -> Iterator[tuple[RunningBroker, RunningBroker]]:
+    """Two running brokers with a replica of a topic each; the first one leads, a third node controls."""
+    settings = {**SETTINGS, "unclean.leader.election.interval.ms": "1000"}
+    with consuming() as consumer, ExitStack() as lives:
+        first = Node(Kit("k4", "k4"), folder / "1", settings=settings)
+        lives.enter_context(first.start())
+        found = []
+        for number in (2, 3):
+            node = joining(first, number, folder / str(number), settings)
+            found.append(RunningBroker(node, consumer, lives))
+            found[-1].start()
+        new = NewTopic(topic, 1, replica_assignment=[[2, 3]], config={**UNCLEAN, **config})
+        found[0].admin.create_topics([new])[topic].result(60)
+        wait_until("a leader", lambda: found[0].ends(topic, [0]) == [0])
+        yield found[0], found[1]

@@ -8,20 +8,13 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 from tests.forms import pick
+from tests.packaging.pythons import PYTHONS
 from tools import extras
 
 pytestmark = pytest.mark.packaging
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 SEGMENT = RECORDED / "kafka-4.3" / "clean" / "shapes-0" / "00000000000000000000.log"
-PYTHONS = [
-    pytest.param(
-        version,
-        id="{}.{}".format(*version),
-        marks=pytest.mark.skipif(version not in extras.pythons(), reason="no such Python on the PATH"),
-    )
-    for version in extras.PYTHONS
-]
 PYTHONS_OF_PARTS = pick(PYTHONS[:1], PYTHONS)
 """For the extras that `spark` holds, and for PySpark: in the short form the oldest Python alone."""
 PYTHONS_OF_WHOLE = pick(PYTHONS[-1:], PYTHONS)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from tests.house.commands import blocks
 from tests.packaging.isolated import ISOLATION
+from tests.packaging.pythons import PYTHONS
 from tools import extras, onefile
 from tools.onefile_strip import stripped
 
@@ -27,14 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "vectors" / "recorded"
 ORACLE = ROOT / "tests" / "vectors" / "oracle"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-PYTHONS = [
-    pytest.param(
-        version,
-        id="{}.{}".format(*version),
-        marks=pytest.mark.skipif(version not in extras.pythons(), reason="no such Python on the PATH"),
-    )
-    for version in extras.PYTHONS
-]
 WATCHED = """
 import os, runpy, sys
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
