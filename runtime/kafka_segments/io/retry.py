@@ -262,7 +262,7 @@ class Notice:
         """Give the warning, if it is due."""
         if self._due is not None and time.monotonic() >= self._due:
             self._due = None
-            _log.warning("kafka-segments: %s: the store keeps a request waiting", self._path)
+            _log.warning("%s: the store keeps a request waiting", self._path)
 
 
 def ask_bounded(function: Callable[[], Any], seconds: float, notice: Notice | None = None) -> Answer | None:

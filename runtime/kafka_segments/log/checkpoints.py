@@ -121,9 +121,7 @@ class Checkpoints:
             error = found.with_context(path=path)
             raise_unless_file_at_fault(error)
             if self._logs_unused:
-                _log.warning(
-                    "kafka-segments: %s; it was not used%s", error, _CONSEQUENCES.get(_name(path), "")
-                )
+                _log.warning("%s; it was not used%s", error, _CONSEQUENCES.get(_name(path), ""))
             self._errors[path] = error
             return None
 

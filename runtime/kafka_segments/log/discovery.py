@@ -246,7 +246,7 @@ class _Reader:
             error = unlocated.with_context(path=entry.path)
             raise_unless_file_at_fault(error)
             if self._logs_unused:
-                _log.warning("kafka-segments: %s; it was not used", error)
+                _log.warning("%s; it was not used", error)
             notes.unused.append(error)
             return None
 

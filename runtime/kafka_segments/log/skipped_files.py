@@ -93,4 +93,4 @@ def log_skipped(found: Iterable[SkippedFiles], *, is_all: bool) -> None:
     """
     for one in found:
         if is_all or one.why not in _ABOUT_TO_BE_DELETED:
-            _log.warning("kafka-segments: %s", one)
+            _log.warning("%s", one)

@@ -146,7 +146,7 @@ def by_indexes(
             raise wrong
     except KafkaFormatError as error:
         errors.raise_unless_file_at_fault(error)
-        _log.warning("kafka-segments: %s; the records decide", error)
+        _log.warning("%s; the records decide", error)
         return by_records(files, log_start_offset, [*findings, error], check)
     unread = [file.base_offset for file in files[1 : at + 1]]
     indexed.extend(state.aborted)
@@ -271,7 +271,7 @@ def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[Producer
     except KafkaFormatError as error:
         errors.raise_unless_file_at_fault(error)
         # A broker does the same (ProducerStateManager.loadFromSnapshot), and takes an earlier one.
-        _log.warning("kafka-segments: %s; skipped", error)
+        _log.warning("%s; skipped", error)
         findings.append(error)
         return None
 

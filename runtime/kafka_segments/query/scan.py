@@ -167,7 +167,7 @@ def scan(
     _check_numbers(query, {log.partition for log in select(logs, query.topics)[0]})
     found = plan(logs, query, places)
     for text in found.warnings():
-        _log.warning("kafka-segments: %s", text)
+        _log.warning("%s", text)
     asked = [one for one in query.conditions if one.column == "offset"]
     due = [
         one
@@ -220,7 +220,7 @@ class _ScanFindings(Findings):
 
     def add(self, finding: Finding) -> None:
         if finding.kind is Kind.NOTE:
-            _log.warning("kafka-segments: %s", finding)
+            _log.warning("%s", finding)
         elif finding.kind is not Kind.PENDING and not is_reported_before(
             finding, self._split, self._is_continued
         ):

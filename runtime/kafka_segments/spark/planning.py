@@ -74,7 +74,7 @@ def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[In
     else:
         due = apply_to_plan(found.findings, options)
         for text in found.warnings():
-            _log.warning("kafka-segments: %s", text)
+            _log.warning("%s", text)
         first = Task((), tuple(due))
     if first.findings or first.rows:
         tasks.insert(0, first)
@@ -100,7 +100,7 @@ def find_logs(
     is_error = options.query.fail_on_data_loss and options.view != "damage"
     logs, changed = pinned_logs(snapshot, places, fail_on_data_loss=is_error)
     for one in changed:
-        _log.warning("kafka-segments: %s: %s since the snapshot was taken", one.path, one.why)
+        _log.warning("%s: %s since the snapshot was taken", one.path, one.why)
     return logs, snapshot.committed()
 
 

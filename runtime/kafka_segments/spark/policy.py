@@ -61,7 +61,7 @@ class DamagePolicy(Findings):
         if finding.kind is Kind.DAMAGE:
             _raise_if_fatal(finding, self.options)
         if not is_reported_before(finding, self.split, self.is_continued):
-            _log.warning("kafka-segments: %s", finding)
+            _log.warning("%s", finding)
             if finding.kind is not Kind.NOTE and self.options.mode == PERMISSIVE:
                 super().add(finding)
 
@@ -76,7 +76,7 @@ def apply_to_plan(found: Sequence[Finding], options: ReadOptions) -> list[Findin
     for one in doubts:
         _raise_if_fatal(one, options)
     for one in (*losses, *doubts):
-        _log.warning("kafka-segments: %s", one)
+        _log.warning("%s", one)
     return losses if options.mode == PERMISSIVE and options.view == "records" else []
 
 

@@ -85,7 +85,7 @@ def _of_site(path: Path) -> dict[str, str]:
         return {}
     except (OSError, ElementTree.ParseError) as error:
         # Not the error's text: it may show a line of the file.
-        _log.warning("kafka-segments: %s cannot be read (%s); its settings are not known", path, type(error))
+        _log.warning("%s cannot be read (%s); its settings are not known", path, type(error))
     return found
 
 
@@ -95,7 +95,7 @@ def _properties(path: Path) -> Iterator[tuple[str, str]]:
     except FileNotFoundError:
         return
     except OSError as error:
-        _log.warning("kafka-segments: %s cannot be read (%s); its settings are not known", path, type(error))
+        _log.warning("%s cannot be read (%s); its settings are not known", path, type(error))
         return
     for line in text.splitlines():
         match = _PROPERTY.fullmatch(line)

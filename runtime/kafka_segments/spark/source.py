@@ -64,7 +64,7 @@ class KafkaSegmentsDataSource(DataSource):
         read = ReadOptions.parse(self.options)
         for remark in read.remarks:
             if remark not in _logged:
-                _log.warning("kafka-segments: %s", remark)
+                _log.warning("%s", remark)
         _logged.add(read.ignored)
         return read
 
@@ -167,7 +167,7 @@ class RefusedStream(DataSourceStreamReader):
 
 def _warn_once(remark: str) -> None:
     if remark not in _logged:
-        _log.warning("kafka-segments: %s", remark)
+        _log.warning("%s", remark)
     _logged.add(remark)
 
 

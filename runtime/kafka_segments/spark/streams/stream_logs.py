@@ -290,7 +290,7 @@ class StreamLogs:
             if len(self._told) == _MOST_TOLD:
                 del self._told[next(iter(self._told))]
             self._told[text] = None
-            _log.warning("kafka-segments: %s", text)
+            _log.warning("%s", text)
 
 
 def _end(view: LogView, found: Range) -> int:

@@ -45,7 +45,7 @@ class KafkaSegmentsWriter(DataSourceArrowWriter):
         self._destination = WriteDestination.open(options.path, overwrite=overwrite)
         self._destination.begin()
         for remark in options.remarks:
-            _log.warning("kafka-segments: %s", remark)
+            _log.warning("%s", remark)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskOutput:
         """Write the rows of a task under names of its own.

@@ -152,7 +152,7 @@ def _warn_of_leftovers(path: str) -> None:
     stem = outputs.hidden_stem(name)
     for left in sorted(glob.glob(f"{glob.escape(os.path.join(parent, stem))}*")):
         _log.warning(
-            "kafka-segments: %s is of a write that is running or was killed; remove it if none is running",
+            "%s is of a write that is running or was killed; remove it if none is running",
             left,
         )
 
