@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 
 from kafka_segments.cli import console
-from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.file_outcomes import FileOutcomes
 from kafka_segments.cli.opened_files import (
     CommittedFiles,
-    Event,
     Open,
     Readable,
     fast_rows_if_there,
@@ -21,21 +19,16 @@ from kafka_segments.cli.opened_files import (
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of
-from kafka_segments.cli.text import lost_offsets
+from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import (
     KafkaFormatError,
-    MissingCodecError,
-    OutputError,
 )
 from kafka_segments.formats.entries import Damage, Record
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
-from kafka_segments.log.given_files import gaps_between
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.templates import FIELDS, RecordFile, Template, unescaped
 from kafka_segments.segment.batch_records import ManyRows
-from kafka_segments.segment.misplaced_batches import MisplacedBatches
-from kafka_segments.segment.segment import Segment
 
 __all__ = ["add_parser", "run"]
 
@@ -146,14 +139,17 @@ class _Cat:
         delimiter: bytes,
         limit: int | None,
     ) -> None:
-        self.status = console.CLEAN
+        self._outcomes = FileOutcomes()
         self._open, self._conditions = open_file, conditions
         self._template, self._delimiter, self._left = template, delimiter, limit
         self._rows = ManyRows(fast_rows_if_there)
         self._block: list[bytes] = []
         self._len_block = 0
-        self._said: set[str] = set()
-        self._seen: dict[str, MisplacedBatches] = {}
+
+    @property
+    def status(self) -> int:
+        """The exit status so far."""
+        return self._outcomes.status
 
     @property
     def is_over(self) -> bool:
@@ -166,9 +162,9 @@ class _Cat:
             if self.is_over:
                 return
             if isinstance(one, KafkaFormatError):
-                self._refuse(one)
+                self._outcomes.refuse(one)
             else:
-                self._file(one)
+                self._outcomes.read(self._open, one, self._segment)
 
     def flush(self) -> None:
         """Write what is kept."""
@@ -179,27 +175,11 @@ class _Cat:
 
     def gaps(self, places: Places, paths: Sequence[str]) -> None:
         """Report on standard error what segments of one partition lack between them."""
-        for gap in gaps_between(places, paths, self._seen):
-            if self._conditions.touches(gap):
-                self._found(console.FINDINGS)
-                console.say(f"{type(gap.error).__name__}: {gap.error}")
-
-    def _file(self, file: GivenFile) -> None:
-        try:
-            if file.segment is None:
-                refuse_other_file(file.path)
-            with self._open(file) as segment:
-                if isinstance(segment, Segment) and file.segment is None:
-                    check_is_log(segment)
-                self._segment(segment)
-        except OutputError:
-            raise
-        except KafkaFormatError as error:
-            self._refuse(error.with_context(path=error.path or file.path))
+        self._outcomes.report_gaps(places, paths, self._conditions.touches)
 
     def _segment(self, segment: Readable) -> None:
         file = RecordFile.of(segment.path)
-        for event in self._events(segment):
+        for event in self._outcomes.events(segment, self._conditions.may_hold, self._rows):
             if isinstance(event, Damage):
                 self._say_damage(event)
             elif isinstance(event, Record) and event.control is None and self._conditions.holds(event):
@@ -208,13 +188,6 @@ class _Cat:
                     self._left -= 1
                     if self.is_over:
                         return
-
-    def _events(self, segment: Readable) -> Iterator[Event]:
-        misplaced = MisplacedBatches()
-        if isinstance(segment, Segment):  # an isolated view reports misplaced batches itself
-            self._seen[os.path.normpath(segment.path)] = misplaced
-        wanted = self._conditions.may_hold
-        return misplaced.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=self._rows))
 
     def _write(self, data: bytes) -> None:
         self._block.append(data)
@@ -226,18 +199,5 @@ class _Cat:
 
     def _say_damage(self, damage: Damage) -> None:
         if self._conditions.touches(damage):
-            is_missing = isinstance(damage.error, MissingCodecError)
-            self._found(console.NOT_OPENED if is_missing else console.FINDINGS)
-            console.say(
-                f"{damage.path}, position {damage.position} to {damage.end_position}: "
-                f"{type(damage.error).__name__}: {damage.error.detail}; {lost_offsets(damage)}"
-            )
-
-    def _refuse(self, error: KafkaFormatError) -> None:
-        if str(error) not in self._said:  # once for all files of a directory that cannot be listed
-            console.say(str(error))
-        self._said.add(str(error))
-        self._found(console.NOT_OPENED)
-
-    def _found(self, status: int) -> None:
-        self.status = max(self.status, status)
+            self._outcomes.damaged(damage)
+            console.say(damage_words(damage))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.parsing import add_examples
-from kafka_segments.cli.text import lost_offsets
+from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import MissingCodecError, OptionError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import parse_directory_name
@@ -125,10 +125,7 @@ class _Damages:
         if isinstance(damage.error, MissingCodecError):
             raise damage.error  # fatal: with the codec installed, these records are readable
         self.status = console.FINDINGS
-        console.say(
-            f"{damage.path}, position {damage.position} to {damage.end_position}: "
-            f"{type(damage.error).__name__}: {damage.error.detail}; {lost_offsets(damage)}"
-        )
+        console.say(damage_words(damage))
 
 
 def _checked_destination(source: str, destination: str) -> str:

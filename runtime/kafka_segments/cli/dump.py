@@ -7,7 +7,6 @@ its records is in the range, and batches outside of it are not decoded.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from functools import partial
 from itertools import chain
 
 from kafka_segments.cli import console, jsonl, text
-from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.file_outcomes import FileOutcomes
 from kafka_segments.cli.opened_files import (
     CommittedFiles,
     Event,
@@ -30,16 +29,12 @@ from kafka_segments.cli.selection import RequestedOffsets
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
     KafkaFormatError,
-    MissingCodecError,
     OptionError,
-    OutputError,
 )
 from kafka_segments.formats.entries import Batch, Damage, Record
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
-from kafka_segments.log.given_files import gaps_between
 from kafka_segments.segment.batch_records import ManyRows
-from kafka_segments.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.segment.segment import Segment
 
 __all__ = ["add_parser", "run"]
@@ -179,7 +174,7 @@ class _Dump:
     def __init__(
         self, offsets: RequestedOffsets | None, open_file: Open, *, is_text: bool, headers_only: bool
     ) -> None:
-        self.status = console.CLEAN
+        self._outcomes = FileOutcomes()
         self._open = open_file
         self._headers_only = headers_only
         self._is_text = is_text
@@ -190,41 +185,24 @@ class _Dump:
         self._is_coloured = is_text and console.is_coloured(sys.stdout)
         self._offsets = offsets
         self._rows = ManyRows(fast_rows_if_there)
-        self._reported: set[str] = set()
         self._span = _Span()
-        self._seen: dict[str, MisplacedBatches] = {}
+
+    @property
+    def status(self) -> int:
+        """The exit status so far."""
+        return self._outcomes.status
 
     def files(self, found: Sequence[GivenFile | KafkaFormatError]) -> None:
         """Print files; report those that cannot be opened on standard error."""
         for one in found:
             if isinstance(one, KafkaFormatError):
-                self._refuse(one)
+                self._outcomes.refuse(one)
                 continue
             if self._is_text and len(found) > 1:
                 self._write(text.file_line(one.path))
-            self.file(one)
+            self._outcomes.read(self._open, one, self._segment)
         if self._offsets is not None and not self._offsets.is_empty and not self._span.num_shown:
             console.say(f"nothing is printed: --offsets {self._offsets} asks for none of {self._span}")
-
-    def file(self, file: GivenFile) -> None:
-        """Print one file; one that cannot be opened is reported on standard error."""
-        try:
-            if file.segment is None:
-                refuse_other_file(file.path)
-            with self._open(file) as segment:
-                if isinstance(segment, Segment) and file.segment is None:
-                    check_is_log(segment)
-                self._segment(segment)
-        except OutputError:
-            raise
-        except KafkaFormatError as error:
-            self._refuse(error.with_context(path=error.path or file.path))
-
-    def _refuse(self, error: KafkaFormatError) -> None:
-        if str(error) not in self._reported:  # once for all files of a directory that cannot be listed
-            console.say(str(error))
-        self._reported.add(str(error))
-        self._found(console.NOT_OPENED)
 
     def _write(self, line: bytes) -> None:
         with console.writing() as stdout:
@@ -232,17 +210,12 @@ class _Dump:
 
     def gaps(self, places: Places, paths: Sequence[str]) -> None:
         """Report on standard error what segments of one partition lack between them."""
-        for gap in gaps_between(places, paths, self._seen):
-            if self._offsets is None or gap.touches(self._offsets.start, self._offsets.end):
-                self._found(console.FINDINGS)
-                console.say(f"{type(gap.error).__name__}: {gap.error}")
+        start, end = (None, None) if self._offsets is None else (self._offsets.start, self._offsets.end)
+        self._outcomes.report_gaps(places, paths, lambda gap: gap.touches(start, end))
 
     def flush(self) -> None:
         with console.writing() as stdout:
             stdout.flush()
-
-    def _found(self, status: int) -> None:
-        self.status = max(self.status, status)
 
     def _segment(self, segment: Readable) -> None:
         num_sound = num_damaged = 0
@@ -267,24 +240,16 @@ class _Dump:
 
     def _selected(self, segment: Readable) -> Iterator[Event]:
         if self._offsets is None:
-            return self._events(segment)
+            return self._events(segment, None)
         return _select(partial(self._events, segment), self._offsets, self._headers_only, self._span)
 
-    def _events(self, segment: Readable, wanted: Callable[[Batch], bool] | None = None) -> Iterator[Event]:
-        misplaced = MisplacedBatches()
-        if isinstance(segment, Segment):  # an isolated view reports misplaced batches itself
-            self._seen[os.path.normpath(segment.path)] = misplaced
-        return misplaced.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=self._rows))
+    def _events(self, segment: Readable, wanted: Callable[[Batch], bool] | None) -> Iterator[Event]:
+        return self._outcomes.events(segment, wanted, self._rows)
 
     def _tell_damage(self, damage: Damage) -> None:
-        is_missing = isinstance(damage.error, MissingCodecError)
-        self._found(console.NOT_OPENED if is_missing else console.FINDINGS)
+        self._outcomes.damaged(damage)
         if self._is_damage_repeated:
-            console.say(
-                f"{damage.path}, position {damage.position} to {damage.end_position}: "
-                f"{type(damage.error).__name__}: {damage.error.detail}; "
-                f"{text.lost_offsets(damage)}; {text.remedy(damage)}"
-            )
+            console.say(f"{text.damage_words(damage)}; {text.remedy(damage)}")
 
 
 def _select(

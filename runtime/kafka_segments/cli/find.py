@@ -10,22 +10,21 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 from kafka_segments.cli import console
+from kafka_segments.cli.file_outcomes import FileOutcomes
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, ended_by_signals, is_drawn
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of, refuse_below_sources
-from kafka_segments.cli.text import lost_offsets
+from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import (
     KafkaFormatError,
-    MissingCodecError,
     OptionError,
 )
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
-from kafka_segments.log.given_files import gaps_between
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import (
     Contains,
@@ -212,7 +211,7 @@ class _Find:
     def __init__(
         self, places: Places, conditions: Conditions, output: FindOutput, arguments: argparse.Namespace
     ) -> None:
-        self.status, self.counts = console.CLEAN, SearchCounts()
+        self.counts, self._outcomes = SearchCounts(), FileOutcomes()
         self._places, self._conditions, self._output = places, conditions, output
         self._limit: int | None = arguments.limit
         self._jobs: int = arguments.jobs
@@ -224,7 +223,11 @@ class _Find:
         self._is_repeated = (
             arguments.format != "text" or arguments.count or not console.is_terminal(sys.stdout)
         )
-        self._said: set[str] = set()
+
+    @property
+    def status(self) -> int:
+        """The exit status so far."""
+        return self._outcomes.status
 
     @property
     def _is_over(self) -> bool:
@@ -235,7 +238,7 @@ class _Find:
         """Search files; report those that cannot be opened on standard error."""
         for one in given:
             if isinstance(one, KafkaFormatError):
-                self._refuse(one)
+                self._outcomes.refuse(one)
         files = [one for one in given if isinstance(one, GivenFile)]
         total, done = sum(map(_size_of, files)), 0
         with searches(self._task, files, self._jobs) as found:
@@ -246,7 +249,8 @@ class _Find:
                     return
                 done += _size_of(file)
                 show(done, total)
-        self._gaps([file.path for file in files])
+        paths = [file.path for file in files]
+        self._outcomes.report_gaps(self._places, paths, self._conditions.touches)
 
     def _events(self, events: Iterator[FileEvent], file: GivenFile) -> None:
         def read(batch: Batch) -> bytes:
@@ -259,9 +263,9 @@ class _Find:
                 self.counts = before + event  # which has what was counted one by one
             elif isinstance(event, UnusedIndex):
                 console.say(f"{type(event.error).__name__}: {event.error}")
-                self._found(console.FINDINGS)
+                self._outcomes.found()
             elif isinstance(event, KafkaFormatError):
-                self._refuse(event)
+                self._outcomes.refuse(event)
             else:
                 self._take(event, read)
                 self.counts += self._counted(event)
@@ -272,17 +276,13 @@ class _Find:
     def _take(self, found: Finds, read: Callable[[Batch], bytes]) -> None:
         self._output.add(found, read)
         if isinstance(found, UndecidedPlace):
-            self._found(console.FINDINGS)
+            self._outcomes.found()
             if self._is_repeated:
                 console.say(undecided_words(found))
         elif isinstance(found, Damage):
-            is_missing = isinstance(found.error, MissingCodecError)
-            self._found(console.NOT_OPENED if is_missing else console.FINDINGS)
+            self._outcomes.damaged(found)
             if self._is_repeated:
-                console.say(
-                    f"{found.path}, position {found.position} to {found.end_position}: "
-                    f"{type(found.error).__name__}: {found.error.detail}; {lost_offsets(found)}"
-                )
+                console.say(damage_words(found))
 
     @staticmethod
     def _counted(found: Finds) -> SearchCounts:
@@ -292,22 +292,6 @@ class _Find:
             num_damages=isinstance(found, Damage),
             num_undecided=isinstance(found, UndecidedPlace),
         )
-
-    def _gaps(self, paths: Sequence[str]) -> None:
-        """Report on standard error what segments of one partition lack between them."""
-        for gap in gaps_between(self._places, paths, {}):
-            if self._conditions.touches(gap):
-                self._found(console.FINDINGS)
-                console.say(f"{type(gap.error).__name__}: {gap.error}")
-
-    def _refuse(self, error: KafkaFormatError) -> None:
-        if str(error) not in self._said:  # once for all files of a directory that cannot be listed
-            console.say(str(error))
-        self._said.add(str(error))
-        self._found(console.NOT_OPENED)
-
-    def _found(self, status: int) -> None:
-        self.status = max(self.status, status)
 
 
 def _next(events: Iterator[FileEvent], path: str) -> FileEvent | None:

@@ -18,11 +18,13 @@ import zstandard
 from kafka_segments import formats
 from kafka_segments.errors import LengthMismatchError, OptionError, TruncatedError, UnsupportedMagicError
 from kafka_segments.formats.entries import Batch, Damage, Padding
-from kafka_segments.formats.file_names import SEGMENT_NAME
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.segment import Segment
+from kafka_segments.formats.file_names import SEGMENT_NAME, is_address, parse_directory_name
+from kafka_segments.io.storage import Source, open_source
+from kafka_segments.log.model import StoredFile, StoredSegment
+from kafka_segments.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.segment.segment import Segment, open_segment
 
-__all__ = ["check_is_log", "refuse_other_file"]
+__all__ = ["check_is_log", "checked_file", "is_single_file", "refuse_other_file"]
 
 _MAX_LEN_HEAD = 64
 _INDEX_NAME = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
@@ -126,3 +128,29 @@ def check_is_log(segment: Segment) -> None:
         "is read all the same if it has a segment's name, 20 digits and .log",
         path=segment.path,
     )
+
+
+def is_single_file(path: str) -> bool:
+    """Return whether a path is a file of this machine outside of a partition's directory."""
+    if is_address(path) or not os.path.isfile(path):
+        return False
+    directory = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    return parse_directory_name(directory) is None
+
+
+def checked_file(path: str, source: Source | None = None) -> StoredSegment:
+    """Return what a listing would have of a file that was given by its own name.
+
+    Args:
+        path: of the file.
+        source: its content, if it is open already.
+
+    Raises:
+        OptionError: it is no segment.
+        ReadError: it cannot be opened.
+    """
+    refuse_other_file(path)
+    with open_segment(path if source is None else source, only_files=True) as segment:
+        check_is_log(segment)
+        size = segment.size
+    return StoredSegment(StoredFile(path, size, ""), first_offset_in_name(path) or 0, is_newest=True)

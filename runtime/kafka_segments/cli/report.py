@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING
 
 import kafka_segments
 from kafka_segments.cli import console
-from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
 from kafka_segments.cli.sources import refuse_below_sources
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
-from kafka_segments.formats.file_names import is_address, parse_directory_name
+from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.io.store_settings import store_settings
-from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredSegment
+from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.options import option_names
 from kafka_segments.query.query_options import files_of, query_of
 from kafka_segments.query.resolve import logs_asked_for, select
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.segment.segment import open_segment
 
 if TYPE_CHECKING:
     from kafka_segments.report.report_totals import ReportTotals
@@ -155,7 +153,7 @@ def _logs(
 
     A file of this machine that is in no partition's directory is a log by itself.
     """
-    single = [path for path in arguments.sources if _is_single(path)]
+    single = [path for path in arguments.sources if is_single_file(path)]
     others = [path for path in arguments.sources if path not in single]
     query = query_of(options_of(arguments))
     paths = [path if is_address(path) else os.path.abspath(path) for path in others]
@@ -169,13 +167,6 @@ def _logs(
     yield from ((_log_of(path), False) for path in single)
 
 
-def _is_single(path: str) -> bool:
-    if is_address(path) or not os.path.isfile(path):
-        return False
-    directory = os.path.basename(os.path.dirname(os.path.abspath(path)))
-    return parse_directory_name(directory) is None
-
-
 def _log_of(path: str) -> PartitionLog:
     """Make a log of one file.
 
@@ -183,11 +174,7 @@ def _log_of(path: str) -> PartitionLog:
         OptionError: it is no segment.
         ReadError: it cannot be opened.
     """
-    refuse_other_file(path)
-    with open_segment(path, only_files=True) as segment:
-        check_is_log(segment)
-        size = segment.size
-    stored = StoredSegment(StoredFile(path, size, ""), first_offset_in_name(path) or 0, is_newest=True)
+    stored = checked_file(path)
     piece = LogPiece(stored.base_offset, None, stored)
     return PartitionLog("", -1, (piece,), copies=(os.path.dirname(os.path.abspath(path)),))
 

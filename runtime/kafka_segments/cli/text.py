@@ -16,7 +16,7 @@ from kafka_segments.formats.entries import (
     Record,
 )
 
-__all__ = ["counted", "file_line", "line", "lost_offsets", "moment_words", "remedy"]
+__all__ = ["counted", "damage_words", "file_line", "line", "lost_offsets", "moment_words", "remedy"]
 
 _LONGEST, _MAX_LEN_SHORTENED = 4096, 1024  # bytes of a value in a line
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -112,6 +112,12 @@ def remedy(damage: Damage) -> str:
     if isinstance(error, SegmentOrderError) and damage.first_lost_offset is None:
         return "compare the names and the first offsets of the files with those of a replica"
     return "take these offsets from a replica"
+
+
+def damage_words(damage: Damage) -> str:
+    """Return the message on damage: its place, what is wrong, and which offsets are missing."""
+    place = f"{damage.path}, position {damage.position} to {damage.end_position}"
+    return f"{place}: {type(damage.error).__name__}: {damage.error.detail}; {lost_offsets(damage)}"
 
 
 def lost_offsets(damage: Damage) -> str:

@@ -9,24 +9,21 @@ from contextlib import ExitStack
 from typing import Any, Self
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
 from kafka_segments.errors.escaping import shown
-from kafka_segments.formats.file_names import is_address, parse_directory_name
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
 from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Finding
-from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
+from kafka_segments.log.model import PartitionCopy, StoredSegment
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.option_values import size_from
 from kafka_segments.query.options import did_you_mean
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.segment.segment import open_segment
 from kafka_segments.verify.catalogue import CHECKS, GROUPS, chosen_checks
 from kafka_segments.verify.partition_checks import VerifyOptions
 from kafka_segments.verify.segment_checks import SegmentReading
@@ -209,7 +206,7 @@ def _subjects(
     arguments: argparse.Namespace, places: Places, summary: VerifySummary, files: _SingleFiles
 ) -> Iterator[VerifySubject]:
     """Yield what is verified: the partitions at all paths together, and each single file."""
-    single = [path for path in arguments.sources if _is_single(path)]
+    single = [path for path in arguments.sources if path == "-" or is_single_file(path)]
     others = [path for path in arguments.sources if path not in single]
     copies: list[PartitionCopy] = []
     skipped: list[SkippedFiles] = []
@@ -263,15 +260,6 @@ class _ChosenPartitions:
             yield OptionError(f"--partition {number}: no topic that is verified has such a partition")
 
 
-def _is_single(path: str) -> bool:
-    if path == "-":
-        return True
-    if is_address(path) or not os.path.isfile(path):
-        return False
-    directory = os.path.basename(os.path.dirname(os.path.abspath(path)))
-    return parse_directory_name(directory) is None
-
-
 class _SingleFiles:
     """Files that are verified by themselves, and standard input, which can be opened once."""
 
@@ -285,14 +273,9 @@ class _SingleFiles:
             OptionError: it is no segment.
             ReadError: it cannot be opened.
         """
-        refuse_other_file(path)
         if path == "-" and self._input is None:
             self._input = open_source(path)
-        source = path if path != "-" or self._input is None else self._input
-        with open_segment(source, only_files=True) as segment:
-            check_is_log(segment)
-            size = segment.size
-        stored = StoredSegment(StoredFile(path, size, ""), first_offset_in_name(path) or 0, is_newest=True)
+        stored = checked_file(path, self._input if path == "-" else None)
         folder = path if path == "-" else os.path.dirname(os.path.abspath(path))
         return PartitionCopy(folder, "", -1, (stored,))
 

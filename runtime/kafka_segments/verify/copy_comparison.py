@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
@@ -21,6 +21,9 @@ from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_stored
 from kafka_segments.segment.scan.entry_scan import Scan, sound_entry
 from kafka_segments.verify.sink import CheckSink
+
+if TYPE_CHECKING:
+    from kafka_segments.segment.columnar.entry_marks import MarkRow
 
 __all__ = ["check_copies"]
 
@@ -119,7 +122,7 @@ def _marks_in(source: Source, path: str) -> Iterator[CopyMark]:
         yield CopyMark(path, *row)
 
 
-def _slow_rows(source: Source) -> Iterator[tuple[int, int, int, int, int, int | None, int, int, int, bool]]:
+def _slow_rows(source: Source) -> Iterator[MarkRow]:
     for entry in Scan(source, headers_only=True).entries():
         if isinstance(entry, Damage) or not isinstance(entry, Batch):
             continue
