@@ -24,9 +24,13 @@ VERBS = ("dump", "aborted", "plan", "convert", "find", "cat")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compiled() -> None:
-    """Decoders are compiled once a machine, which standard error has a line about."""
-    main(["find", "--offsets", "0:", "--count", str(CLEAN / "multi-0")])
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Decoders and encoders are compiled once a machine, which standard error has a line about."""
+    for verb in VERBS:
+        arguments = asked(verb, str(CLEAN / "multi-0"))
+        if verb == "convert":
+            arguments[-1] = str(tmp_path_factory.mktemp("compiled") / "made.log")
+        assert main(arguments) == 0
 
 
 @pytest.fixture
