@@ -14,6 +14,7 @@ from tests import forms
 from tests.builders.build import batch, control, message, patched, record
 from tests.builders.samples import in_every_run
 from tests.cli.kafka_tool import Ran, kafka, ours
+from tests.forgotten import forget
 from tests.mutations import cases
 from tests.properties.encoder import Message, Wrapper
 from tests.recording.sets import RECORDED
@@ -331,7 +332,7 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> None:
             if name == "kafka_segments.segment.columnar.dump_text":
                 raise MissingExtraError("Arrow data need pyarrow", extra="arrow")
 
-    monkeypatch.delitem(sys.modules, "kafka_segments.segment.columnar.dump_text", raising=False)
+    forget(monkeypatch, ["kafka_segments.segment.columnar.dump_text"])
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
 
 

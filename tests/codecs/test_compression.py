@@ -22,6 +22,7 @@ from tests.builders.codec_payloads import (
     zstd_frame,
     zstd_skippable,
 )
+from tests.forgotten import forget
 
 from kafka_segments import codecs
 from kafka_segments.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, codec_named, decompress
@@ -244,7 +245,7 @@ PACKAGES = {
 )
 def test_missing_package(monkeypatch, codec, package, distribution) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, f"kafka_segments.codecs.{codec}", raising=False)
+    forget(monkeypatch, [f"kafka_segments.codecs.{codec}"])
     with pytest.raises(MissingCodecError, match=f"pip install {distribution}") as caught:
         decompress(codec, b"")
     assert caught.value.codec == codec

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.builders.directories import append, run_of
+from tests.forgotten import forget
 from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, segment
 
@@ -113,8 +114,8 @@ def test_missing_packages(
 ) -> None:
     logs = append(tmp_path / "logs" / "t-0", *run_of(0, 3)).parent
     late = ("kafka_segments.spark", "kafka_segments.ingest", "kafka_segments.segment.columnar", "pyiceberg.")
-    for name in [name for name in sys.modules if name.startswith(late)]:
-        monkeypatch.delitem(sys.modules, name)
+    # Packages last: while they are there, their modules are taken out of them.
+    forget(monkeypatch, sorted((name for name in sys.modules if name.startswith(late)), reverse=True))
     monkeypatch.setitem(sys.modules, missing, None)
     assert refused(*words, logs, tmp_path / "out") == 2
     assert f"pip install 'kafka-segments[{extra}]'" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.forgotten import forget
 from tests.timestamps import stored
 
 from kafka_segments.errors import (
@@ -290,8 +291,7 @@ def test_a_missing_codec_is_no_damage(monkeypatch) -> None:
     (log,) = logs_of("codec-lz4-0")
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
     monkeypatch.setattr(batched, "_module", batched._module.__wrapped__)  # as a new process has it
-    for module in ("codecs.lz4", "segment.codec_loops.lz4_loop"):
-        monkeypatch.delitem(sys.modules, f"kafka_segments.{module}", raising=False)
+    forget(monkeypatch, ["kafka_segments.codecs.lz4", "kafka_segments.segment.codec_loops.lz4_loop"])
     for on_damage in ("raise", "skip", pytest.fail):
         with pytest.raises(MissingCodecError, match="pip install lz4"):
             read_table(log, on_damage=on_damage)

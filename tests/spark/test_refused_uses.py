@@ -10,6 +10,7 @@ import pyspark
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 from tests.builders.directories import append, run_of
+from tests.forgotten import forget
 from tests.spark.test_reader import read
 
 from kafka_segments.errors import OptionError
@@ -26,7 +27,7 @@ def test_streams_cannot_be_written() -> None:
 
 def test_older_sparks_are_referred_to_ingest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql.streaming.datasource", None)
-    monkeypatch.delitem(sys.modules, "kafka_segments.spark.streams.stream_reader", raising=False)
+    forget(monkeypatch, ["kafka_segments.spark.streams.stream_reader"])
     source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a"}))
     reader = source.streamReader(source.schema())
     words = rf"need Spark 4\.2 or newer, and this is {pyspark.__version__}.*`kafka-segments ingest SRC DEST`"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql.datasource import DataSource
+from tests.forgotten import forget
 
 
 def import_shim(monkeypatch: pytest.MonkeyPatch, **hidden: None) -> Any:
-    for name in ("kafka_segments.spark.source", "pyspark_kafka_segments", *hidden):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    forget(monkeypatch, ["kafka_segments.spark.source", "pyspark_kafka_segments", *hidden])
     for name in hidden:
         monkeypatch.setitem(sys.modules, name, None)
     return importlib.import_module("pyspark_kafka_segments")
