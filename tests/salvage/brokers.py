@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import confluent_kafka
 from tests.broker.harness import distrust
 from tests.broker.partitions import Partition
+from tests.broker.watermarks import bounds_of
 from tests.recording.server import wait_until
 
 import kafka_segments as ks
@@ -38,19 +38,6 @@ def canary(folder: Path) -> Partition:
 def wait_for_retention(bootstrap: str) -> None:
     """Wait until the broker has deleted what is too old."""
     wait_until("retention", lambda: bounds_of(bootstrap, CANARY)[0] == 3)
-
-
-def bounds_of(bootstrap: str, topic: str) -> tuple[int, int]:
-    """Where the log of a topic's partition 0 begins and ends."""
-    settings = {"bootstrap.servers": bootstrap, "group.id": "nobody", "isolation.level": "read_uncommitted"}
-    consumer = confluent_kafka.Consumer(settings)
-    try:
-        found: tuple[int, int] = consumer.get_watermark_offsets(
-            confluent_kafka.TopicPartition(topic, 0), timeout=30
-        )
-        return found
-    finally:
-        consumer.close()
 
 
 def objections(log: str, topic: str) -> list[str]:

@@ -56,7 +56,8 @@ class FileTask:
     """
 
     def __init__(self, places: Places, conditions: Conditions, checked: Checked) -> None:
-        self._places, self._conditions, self._checked = places, conditions, checked
+        self._places, self._conditions = places, conditions
+        self._checked: Checked = checked
         self._rows, self._bound = ManyRows(fast_rows_if_there), TimeBound()
 
     def __reduce__(self) -> tuple[type[FileTask], tuple[Places, Conditions, Checked]]:

@@ -65,7 +65,7 @@ def decode_control_as_version_0(key: bytes | None, value: bytes | None) -> Contr
     read = decode_control(key, changed)
     if read.value is None:
         return read
-    fields = read.value | {"version": version}
+    fields: Fields = read.value | {"version": version}
     if version >= 1 and read.type == "LEADER_CHANGE":
         for name in ("voters", "granting_voters"):
             fields[name] = [voter | {"voter_directory_id": _NO_DIRECTORY} for voter in fields[name]]

@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from tests.broker.watermarks import bounds_of
 from tests.incidents.incident import QUIET, Incident, Scene, nothing, value_of
 from tests.recording.server import wait_until
 
@@ -68,10 +69,7 @@ def altered(scene: Scene, values: Mapping[str, str]) -> Iterator[None]:
 
 def end_of(scene: Scene) -> int:
     """The topic's end offset."""
-    consumer = Consumer({"bootstrap.servers": scene.node.bootstrap, "group.id": "nobody", **QUIET})
-    _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=60)
-    consumer.close()
-    return int(end)
+    return bounds_of(scene.node.bootstrap, TOPIC)[1]
 
 
 def known_producers(scene: Scene) -> list[str]:

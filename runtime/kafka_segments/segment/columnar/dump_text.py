@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.formats.entries import Batch, Damage, Padding
@@ -36,6 +36,8 @@ from kafka_segments.segment.columnar.text_columns import (
 )
 
 __all__ = ["DumpedColumns", "SoundText"]
+
+pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,9 @@ class SoundText:
         num_rows = 0
         for event in self._reader.events():
             if isinstance(event, pa.RecordBatch):
-                self._rows.append(event)
-                num_rows += event.num_rows
+                rows: Any = event
+                self._rows.append(rows)
+                num_rows += rows.num_rows
                 num_rows -= yield from self._ready(num_rows - 1)
             elif isinstance(event, Damage | Batch | Padding):
                 self._headers.end_at(event.position)

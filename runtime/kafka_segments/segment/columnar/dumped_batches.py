@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from kafka_segments.codecs import CODEC_NAMES
 from kafka_segments.formats import TIMESTAMP_TYPE_NAMES, increment_sequence
@@ -29,6 +29,7 @@ __all__ = ["BatchesAhead", "ControlText", "DumpedBatches"]
 ControlText = Callable[[int], tuple[bytes, list[int]] | None]
 """The text of the control batch at a position and the offsets of its records; None if it cannot be read."""
 
+pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 _CODECS = ("none", *CODEC_NAMES)
 _FLAGS = ("false", "true")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from kafka_segments.formats import TIMESTAMP_TYPE_NAMES, java_text
 
@@ -25,6 +25,8 @@ __all__ = [
     "text_of",
     "timestamp_types",
 ]
+
+pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 
 
 def label_of(values: pa.Array, label: str, otherwise: str = "") -> Any:
