@@ -56,6 +56,21 @@ def test_a_log_without_any_batch_is_a_loss(source: Path) -> None:
     assert missing(salvaged([source], source.parents[1] / "dest")) == [(12, 17)]
 
 
+@pytest.mark.parametrize("hurt", ["noise", "zeros and noise", "a pipe"])
+def test_the_name_of_a_segment_without_sound_batches_shows_a_loss_before_it(source: Path, hurt: str) -> None:
+    segment(source, 6).unlink()
+    last = segment(source, 12)
+    if hurt == "a pipe":
+        last.unlink()
+        os.mkfifo(last)
+    else:
+        noise = b"\xa5" * last.stat().st_size
+        last.write_bytes(noise if hurt == "noise" else bytes(1000) + noise)
+    assert (6, 11) in missing(salvaged([source], source.parents[1] / "dest"))
+    note(source, RECOVERY, 18)
+    assert missing(salvaged([source], source.parents[1] / "again")) == [(6, 17)]
+
+
 @pytest.mark.parametrize("is_compacted", [True, False])
 def test_zeros_between_batches_are_no_padding(source: Path, is_compacted: bool) -> None:
     if is_compacted:

@@ -248,6 +248,9 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
 
     No cleaner removes the segment at the end of a log, and a broker that truncates one notes it.
     """
+    # The name of a segment without a sound batch shows how far the log went before it.
+    hurt = (one for one in plan.files if not one.has_batches and _is_in_best(one, or_unopened=True))
+    below = max((one.segment.base_offset for one in hurt), default=0)
     noted = plan.ranked.log.noted
     start = noted.log_start_offset
     start = lowest if start is None or start > plan.end_offset else start
@@ -255,13 +258,15 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
     plan.gaps_from = start
     best = plan.ranked.copies[0].copy
     if any(_is_not_given(best, one) for one in of_kinds(best.findings, Kind.LEFT_OUT)):
-        return  # the end of the log may be in segments that were not given
-    end = max(noted.high_watermark or 0, noted.recovery_point or 0)
+        end = 0  # the end of the log may be in segments that were not given
+    else:
+        end = max(noted.high_watermark or 0, noted.recovery_point or 0)
     plan.choice.note_gap(plan.end_offset, end, is_certain=True)
+    plan.choice.note_gap(max(plan.end_offset, end), below)
 
 
-def _is_in_best(file: SourceFile) -> bool:
-    return file.copy == 0 and not file.whole_reason
+def _is_in_best(file: SourceFile, *, or_unopened: bool = False) -> bool:
+    return file.copy == 0 and (not file.whole_reason or (or_unopened and file.is_unopened))
 
 
 def _set_start(plan: PartitionPlan, noted: int | None) -> None:
