@@ -50,6 +50,8 @@ def make_case(seed: int, number: int) -> Case:
     )
     directory.is_live = rng.random() < 0.2
     directory.is_clean = not directory.is_live and rng.random() < 0.5
+    if sound.origin.startswith("recorded before-cleaning"):
+        directory.is_clean = False  # a broker was writing to it
     if rng.random() < 0.3:
         directory.files.pop("leader-epoch-checkpoint", None)
     if rng.random() < 0.3:

@@ -102,6 +102,7 @@ class CandidateBatches:
             wanted &= is_batch & (entries.column("producer_id") == conditions.producer_id)
         if conditions.since is not None:
             wanted &= (entries.column("max_timestamp") >= conditions.since) | (entries.column("magic") == 0)
+        wanted |= entries.column("base_offset") < 0  # damage
         return wanted
 
     def _rows(self, piece: PayloadPiece) -> list[int]:

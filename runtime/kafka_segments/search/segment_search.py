@@ -17,6 +17,7 @@ from kafka_segments.errors import (
     KafkaFormatError,
     MissingExtraError,
     OptionError,
+    SegmentOrderError,
     raise_unless_file_at_fault,
 )
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
@@ -182,11 +183,14 @@ class SegmentSearch:
         elif isinstance(entry, Batch):
             self.counts.num_batches += 1
             self.counts.num_verified += entry.crc_valid is not None
-            if entry.crc_valid is not False and self._may_match(scan, entry):
+            is_candidate = _is_negative(entry) or self._may_match(scan, entry)
+            if entry.crc_valid is not False and is_candidate:
                 yield from self._records(scan, entry)
 
     def _records(self, scan: Scan, batch: Batch) -> Iterator[Finds]:
         """Judge the records of a sound batch."""
+        if _is_negative(batch):
+            yield from self._changed_offset(scan, batch)
         if not self._conditions.may_hold(batch):
             return
         last_offset = None
@@ -206,6 +210,18 @@ class SegmentSearch:
             damage = scan.damage_of(batch, error, last_offset)
             self._last_damage_end = damage.end_position
             yield from self._entry(scan, damage)
+
+    def _changed_offset(self, scan: Scan, batch: Batch) -> Iterator[Damage]:
+        """Yield a batch whose offsets were changed as damage; its records have unknown offsets."""
+        detail = (
+            f"the batch has base offset {batch.base_offset}, and no offset is negative: it was changed, "
+            "which no checksum covers"
+        )
+        error = SegmentOrderError(detail, path=batch.path, position=batch.position)
+        damage = scan.damage_of(batch, error, None)
+        self._last_damage_end = damage.end_position
+        if self._conditions.touches(damage):
+            yield damage
 
     def _judged(self, batch: Batch, record: Record) -> Iterator[FoundRecord | UndecidedPlace]:
         if record.control is not None:
@@ -235,3 +251,7 @@ class SegmentSearch:
             return True  # reading the records says why
         data = bytes(payload)
         return all(needle in data for needle in needles)
+
+
+def _is_negative(batch: Batch) -> bool:
+    return batch.base_offset is not None and batch.base_offset < 0
