@@ -33,12 +33,8 @@ SHORT = (
     *("flipped_value", "segment_cut_inside_of_its_last_batch", "wrong_payload_under_a_right_checksum"),
     *("swapped_segments", "segment_in_the_middle_gone", "newest_segment_gone_but_for_its_indexes"),
     *("log_start_offset_beyond_the_end", "index_of_a_broken_size", "lineage_of_another_log"),
-    *(
-        "partition_metadata_that_is_gone",
-        "marker_damaged",
-        "marker_lost_between_epochs",
-        "copy_that_had_another_leader",
-    ),
+    *("marker_damaged", "marker_lost_between_epochs", "copy_that_had_another_leader"),
+    "partition_metadata_that_is_gone",
 )
 NAMES = pick(SHORT, tuple(PLANTS))
 
