@@ -46,7 +46,10 @@ def judge(truth: Truth, verb: str, answer: Answer) -> Verdict:
 
 
 def _costs_nothing(truth: Truth, named: Named) -> bool:
-    """Whether a broker is writing what is told of, or it is a record that stands twice."""
+    """Whether a broker is writing what is told of, it is a record that stands twice, or it was deleted."""
+    is_deleted = "its records are deleted: the log starts at offset" in named.text
+    if is_deleted and named.path is not None and base_of(Path(named.path).name) < truth.log_start:
+        return True
     return (truth.directory.is_live and "not whole yet" in named.text) or "or are duplicates" in named.text
 
 
