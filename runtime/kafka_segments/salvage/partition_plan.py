@@ -249,8 +249,7 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
     No cleaner removes the segment at the end of a log, and a broker that truncates one notes it.
     """
     # The name of a segment without a sound batch shows how far the log went before it.
-    hurt = (one for one in plan.files if not one.has_batches and _is_in_best(one, or_unopened=True))
-    below = max((one.segment.base_offset for one in hurt), default=0)
+    below = max((one.segment.base_offset for one in plan.files if _is_without_batches(one)), default=0)
     noted = plan.ranked.log.noted
     start = noted.log_start_offset
     start = lowest if start is None or start > plan.end_offset else start
@@ -265,8 +264,13 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
     plan.choice.note_gap(max(plan.end_offset, end), below)
 
 
-def _is_in_best(file: SourceFile, *, or_unopened: bool = False) -> bool:
-    return file.copy == 0 and (not file.whole_reason or (or_unopened and file.is_unopened))
+def _is_in_best(file: SourceFile) -> bool:
+    return file.copy == 0 and not file.whole_reason
+
+
+def _is_without_batches(file: SourceFile) -> bool:
+    """Whether a segment of the best copy has no sound batch, or cannot be opened."""
+    return file.copy == 0 and (file.is_unopened or not (file.whole_reason or file.has_batches))
 
 
 def _set_start(plan: PartitionPlan, noted: int | None) -> None:
