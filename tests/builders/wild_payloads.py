@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+import lz4.frame
 import snappy
 import zstandard
 from tests.builders.codec_payloads import (
@@ -57,6 +58,18 @@ def lz4_stored(content: bytes) -> bytes:
     for piece in pieces(content, 64 << 10):
         blocks += struct.pack("<I", len(piece) | 1 << 31) + piece
     return b"\x04\x22\x4d\x18\x60\x40\x82" + blocks + bytes(4)
+
+
+def lz4_ending_empty(content: bytes, token: int, behind: bytes = b"", **settings: int | bool) -> bytes:
+    """An empty block, and what may stand behind it, in place of the end mark."""
+    frame = lz4_frame(content, content_checksum=False, **settings)
+    checksum = xxhash(bytes([token])) if settings.get("block_checksum") else b""
+    return frame[:-4] + b"\1\0\0\0" + bytes([token]) + checksum + behind
+
+
+def xxhash(data: bytes) -> bytes:
+    """XXH32 of some bytes, as a frame of one stored block has it."""
+    return lz4.frame.compress(data, content_checksum=True)[-4:]
 
 
 def zstd_parameters(content: bytes, **settings: int) -> bytes:
@@ -183,6 +196,14 @@ def _lz4() -> dict[str, Wild]:
         "lz4: wrong content checksum": Wild(
             "lz4", "Lz4BlockInputStream reads and ignores it", ALL,
             lambda content: lz4_frame(content, content_checksum=True)[:-4] + b"\1\2\3\4",
+        ),
+        "lz4: an empty block as end": Wild(
+            "lz4", "a broken end mark: ChunkedBytesStream ends at a read of nothing", ALL,
+            lambda content: lz4_ending_empty(content, 0x00, b"\0\0"),
+        ),
+        "lz4: an empty block as end, with checksums": Wild(
+            "lz4", "as above", ALL,
+            lambda content: lz4_ending_empty(content, 0x0F, block_checksum=True),
         ),
         "lz4: a frame behind": Wild(
             "lz4", "Lz4BlockInputStream reads one frame", ALL,

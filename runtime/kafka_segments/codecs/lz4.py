@@ -4,7 +4,7 @@ Strategy: Kafka's reader is more lenient than the LZ4 library: it ignores the co
 checksum, and in magic 0 the header's checksum (computed over the magic number too, KAFKA-3160; Kafka still
 writes it so). It is stricter in one point: it rejects dependent blocks and dictionaries. So the frame
 descriptor is checked here by Kafka's rules, and the library gets a new one with only the block size and
-whether blocks have checksums; then the blocks unchanged, up to the end mark.
+whether blocks have checksums; then the blocks unchanged, up to the end of the content.
 
 Bytes after the first frame are ignored, as in Kafka.
 """
@@ -77,9 +77,7 @@ class Lz4Codec:
     def decompress(self, data: memoryview, max_size: int) -> bytes:
         """Decompress a payload, as `kafka_segments.codecs.decompress` does."""
         flags, block_size, start = self._read_header(data)
-        end = self._find_end_mark(data, start, bool(flags & _FLG_BLOCK_CHECKSUM))
-        if flags & _FLG_CONTENT_CHECKSUM and len(data) - end < LEN_BLOCK_SIZE + _LEN_CHECKSUM:
-            raise malformed(self.name, "it ends within the content checksum")
+        end = self._find_end(data, start, flags)
         header = _plain_header(block_size, bool(flags & _FLG_BLOCK_CHECKSUM))
         output = BoundedOutput(self.name, max_size)
         context = lz4.frame.create_decompression_context()
@@ -123,11 +121,16 @@ class Lz4Codec:
         end = LEN_SHORTEST_HEADER
         return frame[: end - len(_BROKEN_CHECKSUM)] + _BROKEN_CHECKSUM + frame[end:]
 
-    def _find_end_mark(self, data: memoryview, position: int, block_checksum: bool) -> int:
-        """Position of the first block size of zero; as in Kafka, also of an empty stored block."""
-        len_checksum = _LEN_CHECKSUM if block_checksum else 0
-        for start, size, _is_stored in iter_blocks(data, position, len_checksum):
+    def _find_end(self, data: memoryview, position: int, flags: int) -> int:
+        """Position after the last block: of the end mark, or behind an empty block."""
+        len_checksum = _LEN_CHECKSUM if flags & _FLG_BLOCK_CHECKSUM else 0
+        has_end_mark = True
+        for start, size, is_stored in iter_blocks(data, position, len_checksum):
             position = start + size + len_checksum
+            has_end_mark = is_stored or not _is_empty(data, start, size)
+        needed = LEN_BLOCK_SIZE + _LEN_CHECKSUM if flags & _FLG_CONTENT_CHECKSUM and has_end_mark else 0
+        if len(data) - position < needed:
+            raise malformed(self.name, "it ends within the content checksum")
         return position
 
     def _read_header(self, data: memoryview) -> tuple[int, int, int]:
@@ -153,7 +156,10 @@ class Lz4Codec:
 
 
 def iter_blocks(data: memoryview, position: int, len_checksum: int = 0) -> Iterator[tuple[int, int, bool]]:
-    """Yield position, size and whether it is stored, of each block from `position` to the end mark.
+    """Yield position, size and whether it is stored, of each block up to the end of the content.
+
+    The end is the first block size of zero, also of a stored block, or a block that gives no bytes: Kafka's
+    ChunkedBytesStream takes an empty read for the end.
 
     Raises:
         DecompressionError: there is no end mark. The last block may extend beyond the end.
@@ -163,9 +169,17 @@ def iter_blocks(data: memoryview, position: int, len_checksum: int = 0) -> Itera
         size = word & BLOCK_SIZE_MASK
         if size == 0:
             return
-        yield position + LEN_BLOCK_SIZE, size, word != size
-        position += LEN_BLOCK_SIZE + size + len_checksum
+        start, is_stored = position + LEN_BLOCK_SIZE, word != size
+        yield start, size, is_stored
+        position = start + size + len_checksum
+        if position <= len(data) and not is_stored and _is_empty(data, start, size):
+            return
     raise malformed("lz4", "it ends before the end mark")
+
+
+def _is_empty(data: memoryview, start: int, size: int) -> bool:
+    """Return whether a compressed block is a token alone, of no literals."""
+    return size == 1 and start < len(data) and data[start] >> 4 == 0
 
 
 @cache

@@ -100,6 +100,8 @@ def loop() -> Any:
                     break
                 size += written
                 here += length + len_checksum
+                if written == 0:  # the end for Kafka, see `iter_blocks`
+                    break
             if size < 0:
                 break
             store(places, 2 * at, used)
