@@ -29,6 +29,7 @@ __all__ = ["loop", "loop_needs"]
 _HASH = FIRST + 1  # in the loop's state, as what follows
 _HEADERS = FIRST + 2
 _END_OF_HEADERS = _HEADERS + 3 * (2 * len(BLOCK_SIZES) + 1)
+_NO_HEADER = -1  # in slots that are not used: no header, which are of 7 bytes, is negative
 _HEADER_MASK = (1 << 8 * LEN_SHORTEST_HEADER) - 1
 
 
@@ -122,4 +123,6 @@ def loop_needs(magic: int) -> tuple[list[int], Any] | None:
     if not function:
         return None
     headers = [one for one in plain_headers(magic) if checksum or not one[2]]
-    return [function, checksum, *(word for header in headers for word in header)], (library, frames)
+    words = [word for header in headers for word in header]
+    words += [_NO_HEADER] * (_END_OF_HEADERS - _HEADERS - len(words))
+    return [function, checksum, *words], (library, frames)
