@@ -47,6 +47,7 @@ _BY_OTHER_WAYS = (
     "a million headers",
 )
 _BY_DISK_VERBS = (
+    "a control record a batch, of tagged fields",
     "zstd frames of a record",
     "lz4 records, a byte behind them",
     "large wrappers behind damage, magic 1",

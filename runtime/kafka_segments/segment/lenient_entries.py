@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from kafka_segments import formats
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs.bounds import ItemBudget
 from kafka_segments.errors import CorruptBatchError, DecompressionError, OptionError, TruncatedError
 from kafka_segments.formats import CutMessage
 from kafka_segments.formats.entries import Batch, Record
@@ -70,6 +71,8 @@ class EntryReader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self._window = Window(source)
+        # Values of control records are parsed field by field; other records are printed without a bound.
+        self._control_items = ItemBudget(DEFAULT_MAX_DECOMPRESSED)
         if source.size > _HIGHEST_SIZE:
             detail = f"{source.size} bytes are more than a segment can have, {_HIGHEST_SIZE}"
             raise OptionError(detail, path=source.name)
@@ -137,7 +140,8 @@ class EntryReader:
         if batch.num_records == 0:  # bytes after the header are not looked at
             return
         if batch.compression != "none":
-            for _ in self._opened(batch):  # Kafka decodes them all before it hands out the first one
+            items = self._control_items if batch.is_control else None
+            for _ in self._opened(batch, items):  # Kafka decodes them all before it hands out the first one
                 pass
         last = None
         for number, record in enumerate(self._opened(batch), start=1):
@@ -148,9 +152,9 @@ class EntryReader:
         if last is not None:
             yield last
 
-    def _opened(self, batch: Batch) -> Iterator[Record]:
-        payload = read_payload(self._window, batch)
-        return open_records(batch, payload, max_decompressed=DEFAULT_MAX_DECOMPRESSED, check_crc=False)[1]
+    def _opened(self, batch: Batch, items: ItemBudget | None = None) -> Iterator[Record]:
+        payload, most = read_payload(self._window, batch), DEFAULT_MAX_DECOMPRESSED
+        return open_records(batch, payload, max_decompressed=most, check_crc=False, items=items)[1]
 
     def old_records(self, batch: Batch) -> Iterator[OldRecord]:
         """The message of an entry of magic 0 or 1, or those in a wrapper.
