@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import METADATA_TOPIC
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import discard_directory, make_directories
@@ -133,7 +133,20 @@ def _attempt(job: Job, copies: Sequence[PartitionCopy]) -> DonePartition:
         raise
     finally:
         if path:
-            os.unlink(path)
+            _remove(path)
+
+
+def _remove(path: str) -> None:
+    """Remove a ledger, which is not to be part of the result.
+
+    Raises:
+        OutputError: the disk fails.
+    """
+    try:
+        os.unlink(path)
+    except OSError as error:
+        detail = f"a temporary file cannot be removed: {error.strerror or error}"
+        raise OutputError(detail, path=path, errno=error.errno) from error
 
 
 def _done(job: Job, plan: PartitionPlan) -> DonePartition:
