@@ -116,3 +116,16 @@ def test_a_segment_that_a_broker_deletes_is_no_loss(
     options = ["--offsets", "0:"] if verb == "slice" else []
     assert main([verb, str(source), str(tmp_path / "dest"), *options]) == 0
     assert f"{0:020}.log.deleted" in capsys.readouterr().err
+
+
+def test_traces_of_the_cleaner_below_its_checkpoint_explain_nothing_above(source: Path) -> None:
+    """Of two swapped segments, the one with the higher name has offsets that the cleaner had been through."""
+    first, last = segment(source, 0), segment(source, 12)
+    newest = last.read_bytes()
+    for path in source.glob("*"):
+        path.unlink()
+    append(source, *run_of(0, 2), *run_of(3, 6), base_offset=0)
+    first.rename(last)
+    first.write_bytes(newest)
+    note(source, CLEANER, 6)
+    assert missing(salvaged([source], source.parents[1] / "dest")) == [(6, 11)]

@@ -42,6 +42,8 @@ class CleanedOffsets:
         for file in sorted(self.files, key=self._end_of, reverse=True):
             if self._end_of(file) <= end:
                 break
+            if file.last_offset is not None and file.last_offset < end:
+                continue  # by another name: that the cleaner has been there is noted
             if not file.whole_reason and (file.shows_cleaner or self._has_cleaned_messages(file)):
                 return self._end_of(file)
         return end

@@ -270,7 +270,7 @@ def _is_in_best(file: SourceFile) -> bool:
 
 def _is_without_batches(file: SourceFile) -> bool:
     """Whether a segment of the best copy has no sound batch, or cannot be opened."""
-    return file.copy == 0 and (file.is_unopened or not (file.whole_reason or file.has_batches))
+    return file.copy == 0 and (file.is_unopened or (not file.whole_reason and file.last_offset is None))
 
 
 def _set_start(plan: PartitionPlan, noted: int | None) -> None:

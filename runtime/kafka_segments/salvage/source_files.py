@@ -32,7 +32,7 @@ class SourceFile:
         shows_cleaner: whether offsets are missing in or between sound batches, as after the log cleaner.
         end_of_sound: where its last stretch ends, if nothing but padding follows that; None otherwise.
         is_empty: whether there is nothing but padding in it.
-        has_batches: whether there are sound batches in it.
+        last_offset: greatest one of its sound batches; None without any.
     """
 
     number: int
@@ -44,7 +44,7 @@ class SourceFile:
     shows_cleaner: bool = False
     end_of_sound: int | None = None
     is_empty: bool = False
-    has_batches: bool = False
+    last_offset: int | None = None
 
     @property
     def path(self) -> str:

@@ -104,7 +104,7 @@ class FileSurvey:
         self._report(self._source.size)
         self._finish()
         self._file.end_of_sound, self._file.is_empty = end_of_sound, is_empty
-        self._file.has_batches = self._first is not None
+        self._file.last_offset = self._before
 
     def _reached(self) -> int:
         """Return the offset after the last batch so far."""
