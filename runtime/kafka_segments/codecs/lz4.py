@@ -122,7 +122,7 @@ class Lz4Codec:
         return frame[: end - len(_BROKEN_CHECKSUM)] + _BROKEN_CHECKSUM + frame[end:]
 
     def _find_end(self, data: memoryview, position: int, flags: int) -> int:
-        """Position after the last block: of the end mark, or behind an empty block."""
+        """Position where the blocks end: of the end mark, or after an empty block."""
         len_checksum = _LEN_CHECKSUM if flags & _FLG_BLOCK_CHECKSUM else 0
         has_end_mark = True
         for start, size, is_stored in iter_blocks(data, position, len_checksum):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from kafka_segments.codecs.bounds import ItemBudget
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.storage import Source
@@ -61,6 +62,7 @@ class LogState:
         self._transactions = Transactions(self.start_offset, keeps_ended=False)
         self._ids: dict[int, int] = {}  # epoch of each producer with an open transaction
         self._markers: dict[bytes, tuple[bool, int]] = {}
+        self._items = ItemBudget(_LARGEST_MARKER)
 
     def seed(self, entries: tuple[ProducerEntry, ...]) -> None:
         """Set the state before the first batch, by a producer snapshot."""
@@ -145,7 +147,7 @@ class LogState:
         key = bytes(payload) if batch.compression == "none" and len(payload) < _MAX_KEPT else b""
         if key in self._markers:
             return self._markers[key]
-        _batch, records = open_records(batch, payload, max_decompressed=_LARGEST_MARKER)
+        _batch, records = open_records(batch, payload, max_decompressed=_LARGEST_MARKER, items=self._items)
         record = next(records, None)
         control = None if record is None else record.control
         if control is None or control.type not in ("ABORT", "COMMIT") or control.value is None:
