@@ -295,7 +295,8 @@ def test_a_hundred_gigabytes_within_two_percent(
 ) -> None:
     """A GiB of real batches and holes, under a hundred names: its truth times a hundred is that of all.
 
-    The clock is that of this process: other tests run beside it, and the time they take reads no bytes.
+    A sample of limited time reads less where other tests run beside it. So the full form takes two: one by
+    the clock, which is over in time, and one by the time of this process, which comes so close.
     """
     one = tmp_path / "one"
     if kind == "preallocated":
@@ -308,21 +309,22 @@ def test_a_hundred_gigabytes_within_two_percent(
     truth = measured([opened(one)], None, tried)
     paths = sparse_logs.links(one, tmp_path / "logs", 100)
     limits = forms.pick(SampleLimits(num_bytes=6 << 20), SampleLimits())
-    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=time.process_time))
-    started = time.process_time()
-    report = measured([opened(path) for path in paths], limits, tried)
-    used = time.process_time() - started
-    assert report.num_file_bytes == 100 * sparse_logs.GIB and report.sample is not None
-    assert report.num_findings == 0
-    errors, widths = [], []
-    for size, true in zip(report.sizes, truth.sizes, strict=True):
-        errors.append(abs(size.num_bytes.value / (100 * true.num_bytes.value) - 1))
-        widths.append(size.num_bytes.relative)
+    for clock in forms.pick((time.monotonic,), (time.monotonic, time.process_time)):
+        monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=clock))
+        started, used = clock(), time.process_time()
+        report = measured([opened(path) for path in paths], limits, tried)
+        elapsed, used = clock() - started, time.process_time() - used
+        assert elapsed < forms.pick(120, 4)  # the command needs a second to start
+        assert report.num_file_bytes == 100 * sparse_logs.GIB and report.sample is not None
+        assert report.num_findings == 0
+        errors, widths = [], []
+        for size, true in zip(report.sizes, truth.sizes, strict=True):
+            errors.append(abs(size.num_bytes.value / (100 * true.num_bytes.value) - 1))
+            widths.append(size.num_bytes.relative)
+        assert all(error <= width for error, width in zip(errors, widths, strict=True))
     line = (
         f"100 GiB, {kind}, {len(tried)} forms: {max(errors):.2%} off at most, interval {max(widths):.2%}, "
-        f"{report.sample.num_bytes} bytes read, {used:.1f} s of CPU"
+        f"{report.sample.num_bytes} bytes read, {elapsed:.1f} s, {used:.1f} s of CPU"
     )
     print_at_end("sizes by samples", [line])
     assert max(errors) < (0.05 if kind == "mixed" else 0.02)
-    assert all(error <= width for error, width in zip(errors, widths, strict=True))
-    assert used < forms.pick(120, 4)  # the command needs a second to start
