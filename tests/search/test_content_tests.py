@@ -96,6 +96,23 @@ def test_every_match_contains_the_needle(text: bytes, data: bytes) -> None:
     assert needle is None or needle in match[0]
 
 
+@given(
+    st.sampled_from(
+        rb"[ab] [ab]+ [ab]? [ab]* [ab]{2} [ab]{0,2} [ab]{,2} [^b] []b] [\]b] [ab]|c [ab]{x} ([b])?".split()
+    ),
+    st.lists(st.sampled_from(PIECES), max_size=4).map(b"".join),
+    st.lists(st.sampled_from(b"abc.]\n"), max_size=12).map(bytes),
+    st.integers(0, 12),
+)
+def test_matches_that_begin_with_a_class_are_those_of_re(
+    first: bytes, rest: bytes, data: bytes, start: int
+) -> None:
+    pattern = re.compile(first + rest)
+    match, test = pattern.search(data, start), MatchesPattern(pattern)
+    assert test.find_raw(data, start) == (None if match is None else match.span())
+    assert test.holds(plain_record(None, data, ())) is (pattern.search(data) is not None)
+
+
 @pytest.mark.parametrize("text", ["(", "a**", "[", "\\"])
 def test_what_is_no_expression_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match="is no regular expression of Python's module re"):
