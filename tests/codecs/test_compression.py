@@ -149,6 +149,7 @@ REFUSED_BY_KAFKA = {
     "snappy: negative chunk length": ("snappy", XERIAL_HEADER + b"\xff\xff\xff\xfe", "chunk of -2"),
     "snappy: second header cut short": ("snappy", xerial([TEXT]) + XERIAL_HEADER[:-1], "stream header"),
     "snappy: broken block": ("snappy", snappy.compress(TEXT)[:-1], "corrupt input"),
+    "snappy: a size of six bytes": ("snappy", b"\x85\x80\x80\x80\x80\0\x10hello", "five bytes"),
     "snappy: declared size is wrong": ("snappy", b"\x05" + snappy.compress(TEXT)[1:], "corrupt input"),
     "lz4: no bytes": ("lz4", b"", "frame header"),
     "lz4: another format": ("lz4", b"not an LZ4 frame", "magic number"),

@@ -61,6 +61,13 @@ def _snappy_ending(tail: bytes) -> bytes:
     return _stored(batch, batch.compressed() + tail)
 
 
+def _snappy_size(num_bytes: int) -> bytes:
+    """A batch in one bare block, with the size of the content in so many bytes."""
+    batch = Batch(records=(Record(value=b"v" * 30),), form="snappy:bare")
+    block = batch.compressed()
+    return _stored(batch, bytes([block[0] | 0x80]) + b"\x80" * (num_bytes - 2) + b"\0" + block[1:])
+
+
 def _of_content(size: int) -> Batch:
     for length in range(size - 20, size):
         batch = Batch(records=(Record(value=b"v" * length),), form="zstd")
@@ -85,6 +92,8 @@ FOUND = {
     ),
     "snappy, the same at the very end": (_snappy_ending(b"\x82SNAPPX" + HEADER[7:]), SOUND),
     "snappy, the same behind no content": (_snappy(0, b"\x82SNAPPX" + HEADER[7:]), BROKEN),
+    "snappy, a size of five bytes": (_snappy_size(5), SOUND),
+    "snappy, a size of six bytes": (_snappy_size(6), BROKEN),
     "zstd, a lie of one byte": (_zstd(100, 1), BROKEN),
     "zstd, a lie where there is just room": (_zstd(ROOM - 1, 1), BROKEN),
     "zstd, a lie where there is no room": (_zstd(ROOM, 1), SOUND),

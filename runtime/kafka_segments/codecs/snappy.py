@@ -36,6 +36,8 @@ _LEN_JAVA_BLOCK = 32 << 10
 # The densest element: a copy of three bytes for 64 bytes of output (snappy's format_description.txt).
 _LARGEST_EXPANSION = 22
 
+_LEN_SIZE = 5  # at most, of the size that a block begins with; cramjam reads longer ones
+
 
 class SnappyCodec:
     """Codec by python-snappy 0.7; cramjam, on which that is built, reads the declared size of a block."""
@@ -61,6 +63,8 @@ class SnappyCodec:
     def _decompress_block(self, block: memoryview, output: BoundedOutput) -> None:
         if not block:  # accepted by cramjam, invalid in snappy's format and snappy-java
             raise malformed(self.name, "empty block")
+        if _is_size_too_long(block):
+            raise malformed(self.name, "the size of a block takes more than five bytes")
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _LARGEST_EXPANSION * len(block):
             raise malformed(self.name, f"a block of {len(block)} bytes cannot hold the {size} it declares")
@@ -68,6 +72,10 @@ class SnappyCodec:
         plain = snappy.uncompress(block)
         assert isinstance(plain, bytes)  # not text: no encoding was asked for
         output.add(plain)
+
+
+def _is_size_too_long(block: memoryview) -> bool:
+    return block[0] >= 0x80 and len(block) > _LEN_SIZE and min(block[:_LEN_SIZE]) >= 0x80
 
 
 def only_block(data: memoryview) -> memoryview | None:
@@ -101,12 +109,12 @@ def decompress_into(payload: memoryview, target: memoryview) -> int | None:
     decompress = cramjam.snappy.decompress_raw_into
     try:
         block = only_block(payload)
-        if block:
+        if block and not _is_size_too_long(block):
             only: int = decompress(block, target)
             return only
         size = 0
         for block in iter_blocks(payload):
-            if not block:
+            if not block or _is_size_too_long(block):
                 return None
             size += decompress(block, target[size:])
     except (cramjam.DecompressionError, DecompressionError):
