@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     r"|\[\^?\]?(?:\\.|[^\]\\])*\]|\\x..|\\\d+|\\.|.",
     re.DOTALL,
 )
-_CLASS_AT_START = re.compile(rb"\[\^?\]?(?:\\.|[^\]\\])*\](?![?*]|\{[0,])", re.DOTALL)
+_CLASS_AT_START = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\](?![?*]|\{[0,])", re.DOTALL)
 
 
 class ContentTest(Protocol):
@@ -204,11 +204,11 @@ def needle_in(pattern: re.Pattern[bytes]) -> bytes | None:
 @cache
 def _first_class(pattern: re.Pattern[bytes]) -> re.Pattern[bytes] | None:
     """Return the class of bytes that all matches of a plain regular expression begin with, if any."""
-    text = pattern.pattern
-    if b"|" in text or b"(" in text or pattern.flags & (re.IGNORECASE | re.VERBOSE):
+    text = pattern.pattern.decode("latin-1")
+    if "|" in text or "(" in text or pattern.flags & (re.IGNORECASE | re.VERBOSE):
         return None
     found = _CLASS_AT_START.match(text)
-    return None if found is None else re.compile(found[0], pattern.flags)
+    return None if found is None else re.compile(found[0].encode("latin-1"), pattern.flags)
 
 
 def _search(pattern: re.Pattern[bytes], data: bytes, start: int = 0) -> re.Match[bytes] | None:
