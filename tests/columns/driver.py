@@ -121,16 +121,15 @@ def decode(
     """Decode all spans, emptying the columns whenever they are full."""
     names = [column[0] for column in module.RECORD_COLUMNS]
     wanted = [name for name in names if columns is None or name in columns]
-    return _Decoding(module, names, wanted, limits, compiled).run(data, spans, table)
+    return _Decoding(module, wanted, limits, compiled).run(data, spans, table)
 
 
 class _Decoding:
-    def __init__(
-        self, module: ModuleType, names: list[str], wanted: list[str], limits: Limits, compiled: bool
-    ) -> None:
+    def __init__(self, module: ModuleType, wanted: list[str], limits: Limits, compiled: bool) -> None:
         self._support = support_of(module)
         self._module, self._wanted, self._limits = module, wanted, limits
-        self._function = Runner(module.decoder, compiled, **{name: name in wanted for name in names})
+        options = inspect.signature(module.decoder).parameters
+        self._function = Runner(module.decoder, compiled, **{name: name in wanted for name in options})
         self._arrays: dict[str, Any] = {"state": np.zeros(STATE, np.int64)}
 
     def run(self, data: bytes | Any, spans: Sequence[tuple[int, int, int]], table: Any) -> Decoded:

@@ -8,6 +8,7 @@ table change.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -154,7 +155,7 @@ def record_fields(content: int, payload: bytes, row: tuple[int, ...]) -> list[Fi
     module = next(each for each, number in MODULES.items() if number == content)
     factory = rebound(module.decoder, notes.blocks())
     with notes.varints(factory.__globals__):
-        decode = factory(**{column[0]: False for column in module.RECORD_COLUMNS})
+        decode = factory(**dict.fromkeys(inspect.signature(module.decoder).parameters, False))
         state = np.zeros(STATE, np.int64)
         state[[support.NUM_BATCHES, support.RECORD_MAX_ROWS, support.MAX_BYTES]] = 1, 1 << 20, 1 << 30
         spans = np.array([0, len(payload), 0])

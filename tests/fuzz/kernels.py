@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,9 @@ class _Decoder:
 
     def __init__(self, module: Any, load: Callable[..., Any]) -> None:
         columns = columns_of(module.RECORD_COLUMNS)
-        self.native = load(module.decoder, **{column.name: True for column in columns})
+        self.native = load(
+            module.decoder, **dict.fromkeys(inspect.signature(module.decoder).parameters, True)
+        )
         self.state = guarded(np.zeros(storm.NUM_STATE, np.int64))
         self.state[[5, 6, 7]] = CAPACITY.num_rows, CAPACITY.num_bytes, CAPACITY.num_items
         self.table = self.native.new_table()

@@ -84,10 +84,6 @@ def decoder(
     headers: bool,
     offset: bool,
     timestamp: bool,
-    timestamp_type: bool,
-    leader_epoch: bool,
-    producer_id: bool,
-    producer_epoch: bool,
     sequence: bool,
 ) -> Decode:
     """A function that appends the records of batches to the arrays of columns that are wanted.
@@ -95,6 +91,7 @@ def decoder(
     `spans` has three numbers for each batch: start and end of its records in `data`, and its row
     in `batches`, which has 24 numbers a row. `state` has where to begin, what there
     is room for and, in the end, where it stopped: see `_support`.
+    Columns without an option are filled where their array has elements.
     """
     copies = key or value or headers
 
@@ -155,6 +152,7 @@ def decoder(
                 at = load(spans, 3 * batch)
             first_row = row - record
             end_row = min(first_row + batch_num_records, max_rows)
+            start_row = row
             while row < end_row:
                 len_body, here = read_kafka_varint_size(data, at, end)
                 if rare(len_body < 0):
@@ -277,14 +275,6 @@ def decoder(
                         else batch_base_timestamp + timestamp_delta
                     )
                     store(timestamp_values, row, wrap(timestamp_))
-                if timestamp_type:
-                    store(timestamp_type_values, row, batch_timestamp_type)
-                if leader_epoch:
-                    store(leader_epoch_values, row, batch_partition_leader_epoch)
-                if producer_id:
-                    store(producer_id_values, row, batch_producer_id)
-                if producer_epoch:
-                    store(producer_epoch_values, row, batch_producer_epoch)
                 if sequence:
                     sequence_ = (
                         -1
@@ -297,6 +287,18 @@ def decoder(
                 num_bytes += len_body
                 at = body_end
                 row += 1
+            if length(timestamp_type_values) > 0:
+                for filled in range(start_row, row):
+                    store(timestamp_type_values, filled, batch_timestamp_type)
+            if length(leader_epoch_values) > 0:
+                for filled in range(start_row, row):
+                    store(leader_epoch_values, filled, batch_partition_leader_epoch)
+            if length(producer_id_values) > 0:
+                for filled in range(start_row, row):
+                    store(producer_id_values, filled, batch_producer_id)
+            if length(producer_epoch_values) > 0:
+                for filled in range(start_row, row):
+                    store(producer_epoch_values, filled, batch_producer_epoch)
             record = row - first_row
             if rare(status != DONE):
                 break

@@ -3,6 +3,9 @@
 Strategy: a record is read and checked as a whole, then it is written; what is written before (items of lists)
 counts only when the record is sound. Whatever there may be no room for is asked beforehand, so that decoding
 can go on after the last record that was taken, in the middle of a batch.
+
+A column whose value follows from the batch's header is written after the batch's records, if its array has
+elements. All others are options of the factory: a decoder does nothing for a column that is not wanted.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from compiler.frontend.model import Field, UserType
 from compiler.targets.columns.lower.constraints import min_size
 from compiler.targets.columns.lower.python_source import Function, Names, bracketed
 from compiler.targets.columns.lower.struct_values import (
-    BytesValue,
     Failure,
     Frame,
     Io,
@@ -23,14 +25,16 @@ from compiler.targets.columns.lower.struct_values import (
     lower,
 )
 from compiler.targets.columns.lower.table_values import table_frame
-from compiler.targets.columns.lower.terms import Term, compare, constant, stored, variable
+from compiler.targets.columns.lower.terms import Term, compare, constant
 from compiler.targets.columns.model.record_columns import RecordColumn, described, nones, record_columns
 from compiler.targets.columns.model.segment_layout import (
     Content,
     Segment,
     SegmentLayout,
+    struct_of,
     unsupported,
 )
+from compiler.targets.columns.read.column_writer import ColumnWriter, owner_of
 from compiler.targets.columns.read.struct_reader import StructReader
 
 __all__ = ["decoder"]
@@ -60,15 +64,30 @@ class _Decoder:
         self.columns = record_columns(self._record, layout.model)
         self.arrays = [each for column in self.columns for each in column.arrays()]
         self._lists = {id(column.member): column for column in self.columns if column.members}
+        self.of_batch: dict[str, Term] = {}  # values of columns that follow from the batch's header
         names = Names(
             *(column.name for column in self.columns),
             *(name for name, _ in self.arrays),
             *(name for column in self.columns for name, _ in column.counters()),
             *_STATE,
-            *("data", "spans", "batches", "state", "status", "end", "head", "copies", "first_row", "end_row"),
+            *(
+                "data",
+                "spans",
+                "batches",
+                "state",
+                "status",
+                "end",
+                "head",
+                "copies",
+                "first_row",
+                "start_row",
+                "end_row",
+                "filled",
+            ),
         )
         self._function = Function(layout.model, names)
         self._source = self._function.source
+        self._columns = ColumnWriter(self._function)
         self._reader = StructReader(self._function, "at", "end", lambda _is_missing: self._stop("DAMAGED"))
         self._reader.read_list = self._read_list
         self._reader.on_size = self._on_size
@@ -158,10 +177,14 @@ class _Decoder:
         with source.block("if record == 0:"):
             source.add("at = load(spans, 3 * batch)")
         source.add("first_row = row - record", f"end_row = min(first_row + {num_records}, max_rows)")
+        self.of_batch = self._values_of_batch(table)
+        if self.of_batch:
+            source.add("start_row = row")
         with source.block("while row < end_row:"):
             frame = self._read(table)
             self._write(frame)
             source.add(f"at = {self._reader.here.text}", "row += 1")
+        self._write_of_batch()
         source.add("record = row - first_row")
         with source.rarely("status != DONE"):
             source.add("break")
@@ -270,58 +293,55 @@ class _Decoder:
     def _write_item(self, column: RecordColumn, element: Frame) -> None:
         row = f"{column.path}_items"
         for member in column.members:
-            self._write_value(member, _owner(member, element), row)
+            self._columns.write(member, owner_of(member, element), row)
         self._source.add(f"{row} += 1")
 
     # Columns
 
+    def _values_of_batch(self, table: Frame) -> dict[str, Term]:
+        """The values of columns that follow from the batch's header, by column."""
+        found: dict[str, Term] = {}
+        for column in self.columns:
+            if isinstance(column.member, Field):
+                continue
+            try:
+                value = self._unread(table, column.inside).member(column.member.id, column.member.place)
+                found[column.name] = integer(value, column.member.place)
+            except SchemaError:  # it takes a field of the record
+                continue
+        return found
+
+    def _unread(self, table: Frame, inside: tuple[str, ...]) -> Frame:
+        """A record of which nothing is read, or the struct in it that some fields lead to."""
+        frame = self._reader.frame(self._record, Io(None, "end"))
+        frame.values.update(self._params(table, self._content))
+        for name in inside:
+            member = frame.struct.member(name)
+            assert isinstance(member, Field)
+            struct = struct_of(member, self._layout.model)
+            frame = self._reader.frame(struct, Io(None, "end"), frame, name)
+        return frame
+
+    def _write_of_batch(self) -> None:
+        for column in self.columns:
+            if column.name in self.of_batch:
+                array = f"{column.path}_values"
+                with self._source.block(f"if length({array}) > 0:"):
+                    number = self._columns.number(column, self.of_batch[column.name])
+                    with self._source.block("for filled in range(start_row, row):"):
+                        self._source.add(f"store({array}, filled, {number})")
+
     def _write(self, record: Frame) -> None:
         for column in self.columns:
+            if column.name in self.of_batch:
+                continue
             with self._source.block(f"if {column.name}:"):
                 if column.members:
                     items = f"load(state, {_slot(column.slot)})"
                     self._source.add(f"store({column.path}_offsets, row + 1, {items})")
                 else:
-                    self._write_value(column, _owner(column, record), "row")
+                    self._columns.write(column, owner_of(column, record), "row")
         self._source.add(f"num_bytes += {self._size}")
-
-    def _write_value(self, column: RecordColumn, frame: Frame, row: str) -> None:
-        place = column.member.place
-        value = frame.member(column.member.id, place)
-        if column.kind != "binary":
-            term = integer(value, place)
-            if term.is_choice:
-                name = self._function.names.new(column.member.id)
-                self._source.add(f"{name} = {term.text}")
-                term = variable(name, (term.low, term.high))
-            self._source.add(f"store({column.path}_values, {row}, {stored(term)})")
-            return
-        if not isinstance(value, BytesValue):
-            raise unsupported("a binary column has to be of bytes", place)
-        if value.is_there.value == 1:
-            self._write_bytes(column, value)
-        else:
-            with self._source.block(f"if {value.is_there.text}:"):
-                self._write_bytes(column, value)
-            with self._source.block("else:"):
-                self._source.add(f"clear_bit({column.path}_validity, {row})", f"{column.path}_nulls += 1")
-        self._source.add(f"store({column.path}_offsets, {row} + 1, {column.path}_used)")
-
-    def _write_bytes(self, column: RecordColumn, value: BytesValue) -> None:
-        used = f"{column.path}_used"
-        self._source.add(
-            f"copy_bytes({column.path}_bytes, {used}, data, {value.start}, {value.size.text})",
-            f"{used} += {value.size.text}",
-        )
-
-
-def _owner(column: RecordColumn, frame: Frame) -> Frame:
-    """The struct that a column's member is in."""
-    for name in column.inside:
-        inner = frame.member(name, column.member.place)
-        assert isinstance(inner, Frame)
-        frame = inner
-    return frame
 
 
 def _slot(number: int) -> str:
@@ -337,7 +357,7 @@ def decoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple
     """
     writer = _Decoder(layout, uses)
     body = writer.lines()
-    names = [column.name for column in writer.columns]
+    names = [column.name for column in writer.columns if column.name not in writer.of_batch]
     copying = [column.name for column in writer.columns if column.is_binary]
     options = [f"{name}: bool" for name in names]
     arrays = [("data", "Bytes"), ("spans", "Longs"), ("batches", "Longs"), ("state", "Longs"), *writer.arrays]
@@ -350,6 +370,11 @@ def decoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple
         "    `spans` has three numbers for each batch: start and end of its records in `data`, and its row",
         f"    in `batches`, which has {layout.width} numbers a row. `state` has where to begin, what there",
         "    is room for and, in the end, where it stopped: see `_support`.",
+        *(
+            ["    Columns without an option are filled where their array has elements."]
+            if writer.of_batch
+            else []
+        ),
         '    """',
         *([f"    copies = {' or '.join(copying)}"] if copying else []),
         "",

@@ -8,6 +8,7 @@ gets an arena of its own, as large as its batch.
 from __future__ import annotations
 
 import ctypes
+import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -83,9 +84,8 @@ class RecordDecoder:
         self._columns = [column for column in columns if column.name in wanted]
         by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
         self._fields = [by_name.get(name, ABSENT) for name in wanted]
-        self._native = load_decoder(
-            module.decoder, **{column.name: column.name in wanted for column in columns}
-        )
+        options = inspect.signature(module.decoder).parameters
+        self._native = load_decoder(module.decoder, **{name: name in wanted for name in options})
         self._table = self._native.new_table()
         self.state = np.zeros(_NUM_STATE, np.int64)
         self._table.set("state", self.state.ctypes.data, _NUM_STATE)

@@ -1,0 +1,62 @@
+"""Emitter of the code that writes values into the arrays of columns."""
+
+from __future__ import annotations
+
+from compiler.targets.columns.lower.python_source import Function
+from compiler.targets.columns.lower.struct_values import BytesValue, Frame, integer
+from compiler.targets.columns.lower.terms import Term, stored, variable
+from compiler.targets.columns.model.record_columns import RecordColumn
+from compiler.targets.columns.model.segment_layout import unsupported
+
+__all__ = ["ColumnWriter", "owner_of"]
+
+
+class ColumnWriter:
+    """Emits code that writes columns of a record into one function."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._source = function.source
+
+    def write(self, column: RecordColumn, frame: Frame, row: str) -> None:
+        """Write the value of a column into a row; `frame` is the struct that the column's member is in."""
+        place = column.member.place
+        value = frame.member(column.member.id, place)
+        if column.kind != "binary":
+            number = self.number(column, integer(value, place))
+            self._source.add(f"store({column.path}_values, {row}, {number})")
+            return
+        if not isinstance(value, BytesValue):
+            raise unsupported("a binary column has to be of bytes", place)
+        if value.is_there.value == 1:
+            self._write_bytes(column, value)
+        else:
+            with self._source.block(f"if {value.is_there.text}:"):
+                self._write_bytes(column, value)
+            with self._source.block("else:"):
+                self._source.add(f"clear_bit({column.path}_validity, {row})", f"{column.path}_nulls += 1")
+        self._source.add(f"store({column.path}_offsets, {row} + 1, {column.path}_used)")
+
+    def number(self, column: RecordColumn, term: Term) -> str:
+        """The text of a value to be stored, without conditions."""
+        if term.is_choice:
+            name = self._function.names.new(column.member.id)
+            self._source.add(f"{name} = {term.text}")
+            term = variable(name, (term.low, term.high))
+        return stored(term)
+
+    def _write_bytes(self, column: RecordColumn, value: BytesValue) -> None:
+        used = f"{column.path}_used"
+        self._source.add(
+            f"copy_bytes({column.path}_bytes, {used}, data, {value.start}, {value.size.text})",
+            f"{used} += {value.size.text}",
+        )
+
+
+def owner_of(column: RecordColumn, frame: Frame) -> Frame:
+    """The struct that a column's member is in."""
+    for name in column.inside:
+        inner = frame.member(name, column.member.place)
+        assert isinstance(inner, Frame)
+        frame = inner
+    return frame
