@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build onefile bench bench-spark test-spark-versions clean
+.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build wheels onefile bench bench-spark test-spark-versions test-library clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,12 @@ upgrade: ## Compile locks/ with the newest versions that pyproject.toml allows
 build: ## Build the sdist and, from it, the wheel into dist/
 	@rm -rf dist
 	$(DEV) -m build --no-isolation --outdir dist .
+
+wheels: ## Build the sdist, the pure wheel, and wheels with machine code for Linux (x86_64, aarch64) into dist/ (half an hour)
+	$(DEV) tools/wheels.py
+
+test-library: ## Run the tests of reading and writing against the machine code of this machine's wheel, without numba
+	$(DEV) tools/test_library.py
 
 onefile: ## Build dist/kafka-segments.pyz: the command in one file, for hosts with nothing but Python 3.11 or newer
 	$(DEV) tools/onefile.py

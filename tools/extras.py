@@ -20,7 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ((3, 11), (3, 13))
-EXTRAS = ("core", "arrow", "completion", "construct", "delta", "iceberg", "report", "spark", "stores")
+EXTRAS = ("core", "arrow", "completion", "construct", "delta", "iceberg", "jit", "report", "spark", "stores")
+WITHOUT_MACHINE_CODE = ("core", "completion", "construct")
+"""Those that read nothing into Arrow."""
 LOCK = ROOT / "locks" / "run.txt"
 _UV = (sys.executable, "-m", "uv", "--quiet", "--no-config")
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet", "--no-input")
@@ -96,8 +98,14 @@ def _split() -> tuple[str, str]:
 
 
 def environment(wheel: Path, extra: str, version: tuple[int, int]) -> Path:
-    """The folder of an environment in which the wheel is installed with an extra, and what that brings."""
-    home = folder() / "{}-{}.{}".format(extra, *version)
+    """The folder of an environment in which the wheel is installed with an extra, and what that brings.
+
+    The extra jit comes along where a pure wheel needs it.
+    """
+    is_pure = wheel.name.endswith("-any.whl")
+    home = folder() / "{}{}-{}.{}".format(extra, "" if is_pure else "-machine", *version)
+    if is_pure and extra not in WITHOUT_MACHINE_CODE:
+        extra = f"{extra},jit"
     python = home / "bin" / "python"
     if not (home / "complete").exists():
         command = [*_UV, "venv", "--clear", "--python", pythons()[version], str(home)]

@@ -31,6 +31,8 @@ assert ctypes.string_at(array.ctypes.data, 5) == bytes(range(5))
 ctypes.string_at(array.ctypes.data, 6)
 """
 
+CHECKED = {"KAFKA_SEGMENTS_CHECK_BOUNDS": "1", "KAFKA_SEGMENTS_MACHINE_CODE": "jit"}
+
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": PATHS, **variables}
@@ -52,12 +54,10 @@ def test_memory_is_guarded() -> None:
 def test_all_accesses_are_within_their_arrays() -> None:
     names = ("test_decoder_damage", "test_room", "test_encoder_room", "test_encoder_refusals")
     tests = [f"tests/columns/{name}.py" for name in (*names, "test_encoder_varints")]
-    done = run(
-        "-m", "pytest", "-q", "-p", "no:xdist", "-k", "compiled", *tests, KAFKA_SEGMENTS_CHECK_BOUNDS="1"
-    )
+    done = run(*("-m", "pytest", "-q", "-p", "no:xdist", "-k", "compiled", *tests), **CHECKED)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 def test_the_check_stops_an_access_that_is_not() -> None:
-    done = run("-c", BEYOND, KAFKA_SEGMENTS_CHECK_BOUNDS="1")
+    done = run("-c", BEYOND, **CHECKED)
     assert done.returncode < 0, done.stdout + done.stderr

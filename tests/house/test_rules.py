@@ -20,6 +20,7 @@ OPENERS = {
     "formats/webide_files.py",
     "io/memory.py",
     "native/cache.py",
+    "native/library.py",
     "io/outputs.py",
     "ingest/files/local_table_files.py",
     "io/page_cache.py",

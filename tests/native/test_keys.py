@@ -18,6 +18,7 @@ from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from tests.native import kernels, keyed
+from tools.compiled_functions import FACTORIES
 
 from kafka_segments.native import engine, keys
 
@@ -48,7 +49,7 @@ def frozen(function: FunctionType, seen: set[FunctionType]) -> Iterator[tuple[st
             yield function.__module__, name, value
 
 
-@pytest.mark.parametrize("factory", keyed.FACTORIES, ids=lambda each: f"{each.__module__}.{each.__name__}")
+@pytest.mark.parametrize("factory", FACTORIES, ids=lambda each: f"{each.__module__}.{each.__name__}")
 def test_every_constant_of_every_kernel_is_in_its_key(factory, monkeypatch):
     before = keyed.key_of(factory)
     assert keyed.key_of(factory) == before
@@ -65,8 +66,8 @@ CALL = re.compile(r"load_decoder\(\s*((?:\w+\([^()]*\))?[\w.]+)")
 
 
 def test_no_kernel_is_left_out():
-    """Every call of `load_decoder` is of a factory in `keyed.FACTORIES`."""
-    known = {factory.__name__ for factory in keyed.FACTORIES} | {"factory"}
+    """Every call of `load_decoder` is of a factory in `tools.compiled_functions`."""
+    known = {factory.__name__ for factory in FACTORIES} | {"factory"}
     called = {
         match[1].rpartition(".")[2]
         for folder in ("runtime", "generated")
@@ -179,7 +180,7 @@ def test_another_version_has_other_keys(package, unedited, edit):
     ],
 )
 def test_settings_that_change_machine_code_are_in_the_key(monkeypatch, name, value):
-    factory = keyed.FACTORIES[0]
+    factory = FACTORIES[0]
     monkeypatch.delenv(name, raising=False)
     before = keyed.key_of(factory)
     monkeypatch.setenv(name, value)
@@ -187,10 +188,10 @@ def test_settings_that_change_machine_code_are_in_the_key(monkeypatch, name, val
 
 
 def test_settings_that_change_nothing_are_not_in_the_key(monkeypatch):
-    before = keyed.key_of(keyed.FACTORIES[0])
+    before = keyed.key_of(FACTORIES[0])
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
     monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
-    assert keyed.key_of(keyed.FACTORIES[0]) == before
+    assert keyed.key_of(FACTORIES[0]) == before
 
 
 class Order(IntEnum):

@@ -131,4 +131,4 @@ def test_reading_into_arrow_says_what_is_broken(broken):
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("kafka_segments.errors.MissingExtraError: reading into Arrow needs " + name)
-    assert "pip install --force-reinstall 'kafka-segments[arrow]'" in last
+    assert "pip install --force-reinstall 'kafka-segments[arrow,jit]'" in last

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -12,10 +14,20 @@ import pytest
 from tests.forms import IS_FULL
 from tests.packaging.isolated import Run, runner
 from tools import extras
+from tools.wheel_hook import VARIABLE
+from tools.wheels import libraries
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("runtime", "generated", "schemas", "compiler", "docs")
-FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "codegen.py")
+FILES = (
+    "pyproject.toml",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "codegen.py",
+    "tools/wheel_hook.py",
+)
 
 
 @pytest.fixture(scope="session")
@@ -26,17 +38,27 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in SOURCES:
         shutil.copytree(ROOT / name, tree / name, ignore=unwanted)
     for name in FILES:
+        (tree / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tree / name)
     build(tree, dist)
     build(tree, dist / "direct", "--wheel")
     return dist
 
 
-def build(tree: Path, out: Path, *options: str) -> None:
+def build(tree: Path, out: Path, *options: str, **variables: str) -> None:
     """Build with the locked backend of the running environment; an isolated one would have to be fetched."""
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), *options, str(tree)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def machine_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel with machine code for this machine; its libraries are built once for these sources."""
+    out = tmp_path_factory.mktemp("machine")
+    build(ROOT, out, "--wheel", **{VARIABLE: str(libraries(platform.machine()))})
+    (wheel,) = out.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="session")

@@ -87,6 +87,7 @@ PACKAGES = {
     "construct": "construct",
     "delta": "deltalake",
     "iceberg": "pyiceberg.catalog.sql",
+    "jit": "numba",
     "report": "kafka_segments.report.page",
     "spark": "pyspark",
     "stores": "obstore.store",

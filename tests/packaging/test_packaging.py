@@ -83,7 +83,8 @@ def test_the_metadata_names_licence_pythons_and_extras(installed: Run) -> None:
         "print(d['License-Expression'], d['Requires-Python'], sorted(d.get_all('Provides-Extra')))"
     )
     said = installed("python", "-c", code).stdout
-    extras = ["all", "arrow", "completion", "construct", "delta", "iceberg", "report", "spark", "stores"]
+    extras = ["all", "arrow", "completion", "construct", "delta", "iceberg", "jit", "report", "spark"]
+    extras.append("stores")
     assert said == f"Apache-2.0 >=3.11 {extras}\n"
 
 

@@ -15,7 +15,6 @@ from tests.forms import pick
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.native import cpu
 from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner
 from kafka_segments.segment.columnar.record_columns import Capacity
 from kafka_segments.segment.segment import fast_rows
@@ -179,7 +178,7 @@ def test_wrong_options():
 
 def test_without_the_instructions_for_checksums(monkeypatch):
     """On ARM, say: the package crc32c verifies what the scanner let pass."""
-    monkeypatch.setattr(cpu, "has_crc32c", lambda: False)
+    monkeypatch.setattr(scanner, "has_crc32c", lambda: False)
     test_damage_is_told_as_in_the_slow_way(3)
     assert columnar(DATA) == slowly(DATA)
     for path in recorded()[::20]:

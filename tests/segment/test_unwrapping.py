@@ -15,8 +15,7 @@ from tests.properties.codecs import compress
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.native import cpu
-from kafka_segments.segment.columnar import decoding, exact_reader
+from kafka_segments.segment.columnar import decoding, exact_reader, scanner
 from kafka_segments.segment.columnar import wrappers as unwrapping
 from kafka_segments.segment.columnar.record_columns import Capacity
 
@@ -214,7 +213,7 @@ def test_many_wrappers_at_a_time(monkeypatch, slow) -> None:
 
 
 def test_without_the_instructions_for_checksums(monkeypatch, slow) -> None:
-    monkeypatch.setattr(cpu, "has_crc32c", lambda: False)
+    monkeypatch.setattr(scanner, "has_crc32c", lambda: False)
     data = run_of(9)
     compare(data)
     assert len(set(slow)) == 9

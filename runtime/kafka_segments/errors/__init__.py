@@ -25,6 +25,7 @@ __all__ = [
     "KafkaFormatError",
     "LengthMismatchError",
     "LogChangedError",
+    "MachineCodeError",
     "MissingCodecError",
     "MissingExtraError",
     "OptionError",
@@ -284,6 +285,10 @@ class MissingExtraError(KafkaFormatError, ImportError):
     extra: str | None = None
 
 
+class MachineCodeError(KafkaFormatError, ImportError):
+    """Machine code in the installation that cannot be loaded, or was made from other sources."""
+
+
 class OptionError(KafkaFormatError, ValueError):
     """An invalid argument or option, or a combination that is not allowed.
 
@@ -305,9 +310,9 @@ def raise_unless_file_at_fault(error: KafkaFormatError) -> None:
 
     Raises:
         KafkaFormatError: `error`, if it says nothing about the file: its store stopped serving it
-            (`StoreError`), access was denied, or this process cannot open it.
+            (`StoreError`), access was denied, this process cannot open it, or the installation is broken.
     """
-    if isinstance(error, StoreError) or (
+    if isinstance(error, StoreError | MachineCodeError) or (
         isinstance(error, ReadError) and error.errno in _NOT_THE_FILES_FAULT
     ):
         raise error

@@ -1,1 +1,1 @@
-"""Machine code for generated functions: compiled by numba, cached, loaded by LLVM."""
+"""Machine code for generated functions: in the wheel, or compiled by numba and cached."""

@@ -10,8 +10,8 @@ try:
 except Exception as error:  # its library does not fit this machine: OSError, RuntimeError, AttributeError
     raise MissingExtraError(
         f"reading into Arrow needs llvmlite, which cannot be loaded here ({error}): "
-        "pip install --force-reinstall 'kafka-segments[arrow]'",
-        extra="arrow",
+        "pip install --force-reinstall 'kafka-segments[arrow,jit]'",
+        extra="jit",
     ) from error
 
 __all__ = ["llvm", "llvmlite"]

@@ -9,7 +9,8 @@ interface between machine code and caller.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
@@ -22,7 +23,7 @@ from kafka_segments.native.intrinsics import INTRINSICS
 from kafka_segments.native.keys import global_names
 from kafka_segments.native.target import settings
 
-__all__ = ["compile_decoder"]
+__all__ = ["compile_decoder", "compile_to_llvm"]
 
 # Modules with the building blocks in Python: of generated packages, and for hand-written loops.
 _BLOCKS = (".support", "kafka_segments.native.kernels")
@@ -93,7 +94,7 @@ class _Binder:
 def compile_decoder(
     factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
 ) -> tuple[str, bytes]:
-    """Compile what `factory(**options)` returns.
+    """Compile what `factory(**options)` returns, for this CPU.
 
     Args:
         factory: a function of a generated module.
@@ -104,6 +105,33 @@ def compile_decoder(
         The name of the entry point, and an object file. The entry point has numba's own calling convention:
         `int entry(int64 *result, void *unused, int64 table)`.
     """
+    with _compiled(factory, options, parameters) as compiled:
+        _name, _kind, (code, _bitcode) = compiled.library.serialize_using_object_code()
+        return compiled.fndesc.llvm_func_name, code
+
+
+def compile_to_llvm(
+    factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
+) -> tuple[str, str]:
+    """Compile what `factory(**options)` returns, to LLVM's language, optimized.
+
+    Args:
+        factory: a function of a generated module.
+        options: its arguments.
+        parameters: names and annotations of the returned function's parameters.
+
+    Returns:
+        The name of the entry point, as in `compile_decoder`, and the text of a module.
+    """
+    with _compiled(factory, options, parameters) as compiled:
+        return compiled.fndesc.llvm_func_name, compiled.library.get_llvm_str()
+
+
+@contextmanager
+def _compiled(
+    factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
+) -> Iterator[Any]:
+    """The result of numba's compiler, under the settings of this package."""
     assert isinstance(factory, FunctionType)
     arrays = tuple(types.Tuple((types.CPointer(_ELEMENTS[kind]), types.int64)) for _, kind in parameters)
     with warnings.catch_warnings(), settings(**_SETTINGS):
@@ -114,9 +142,7 @@ def compile_decoder(
         with settings(OPT=0):  # inlined code is optimized by its caller
             decode.compile(arrays)
         dispatcher = numba.njit(types.int64(types.int64), **_OPTIONS)(_entry(decode, parameters))
-    compiled = dispatcher.overloads[(types.int64,)]
-    _name, _kind, (code, _bitcode) = compiled.library.serialize_using_object_code()
-    return compiled.fndesc.llvm_func_name, code
+        yield dispatcher.overloads[(types.int64,)]
 
 
 def _entry(decode: Any, parameters: list[tuple[str, str]]) -> Any:

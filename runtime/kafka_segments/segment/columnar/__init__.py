@@ -7,8 +7,9 @@ numpy.
 from __future__ import annotations
 
 from kafka_segments.errors.packages import check_packages
+from kafka_segments.native import library
 
-_PACKAGES = "pyarrow", "numpy", "numba", "llvmlite"
-check_packages(_PACKAGES, "Arrow data need", "arrow", ", to read and to write")
-
-from kafka_segments.native import binding as _binding  # noqa: E402, F401  says so if llvmlite cannot be loaded
+check_packages(("pyarrow", "numpy"), "Arrow data need", "arrow", ", to read and to write")
+if not library.is_there():
+    check_packages(("numba", "llvmlite"), "Arrow data need", "arrow,jit", ", to read and to write")
+    from kafka_segments.native import binding as _binding  # noqa: F401  says so if llvmlite cannot be loaded

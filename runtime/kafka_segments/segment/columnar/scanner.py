@@ -18,8 +18,8 @@ from kafka_segments import formats
 from kafka_segments.errors import ReadError
 from kafka_segments.io.lent_files import lend_file
 from kafka_segments.io.storage import Source
-from kafka_segments.native import cpu, kernels
-from kafka_segments.native.engine import load_decoder
+from kafka_segments.native import kernels
+from kafka_segments.native.engine import has_crc32c, load_decoder
 from kafka_segments.segment.columnar.arena import Scratch
 from kafka_segments.segment.columnar.native_chain import NUM_CHAINED, chain
 from kafka_segments.segment.columnar.window_run import (
@@ -93,7 +93,7 @@ class HeaderScan:
         self._len_edge = _LEN_EDGE
         self._names = {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
         # Where decoders cannot compute CRC-32C (ARM, old x86), the package does it here.
-        self._verifies = check_crc and not cpu.has_crc32c()
+        self._verifies = check_crc and not has_crc32c()
         self.can_fuse = not self._verifies
         self._contents = module.CONTENTS
         self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=whole)
