@@ -20,7 +20,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ((3, 11), (3, 13))
-EXTRAS = ("core", "arrow", "completion", "construct", "delta", "iceberg", "report", "spark", "stores")
+EXTRAS = (
+    "core",
+    "arrow",
+    "completion",
+    "construct",
+    "delta",
+    "duckdb",
+    "iceberg",
+    "polars",
+    "report",
+    "spark",
+    "stores",
+)
 LOCK = ROOT / "locks" / "run.txt"
 _UV = (sys.executable, "-m", "uv", "--quiet", "--no-config")
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet", "--no-input")

@@ -17,6 +17,7 @@ __all__ = ["ScanRows"]
 pc: Any = pyarrow.compute  # functions made at import, without types
 
 _MAX_LONG = (1 << 63) - 1
+_MOST_ROWS = 1 << 17
 # Record columns by a condition's column; timestamp -1 (none) fulfils no condition.
 _SOURCES = {"offset": "offset", "timestamp": "timestamp_ms"}
 
@@ -54,6 +55,22 @@ class ScanRows:
     def reader(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
         """Return a reader over the batches."""
         return pa.RecordBatchReader.from_batches(self.schema, batches)
+
+    @property
+    def is_of_partitions(self) -> bool:
+        """Whether all columns have one value in a partition, so that rows only have to be counted."""
+        return set(self.schema.names) <= set(OF_PARTITION.names)
+
+    def repeated(self, topic: str, partition: int, num_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield as many rows of a partition, all alike: see `is_of_partitions`."""
+        given = {"topic": topic, "partition": partition}
+        arrays = [
+            pa.repeat(pa.scalar(given[field.name], field.type), min(num_rows, _MOST_ROWS))
+            for field in self.schema
+        ]
+        for first in range(0, num_rows, _MOST_ROWS):
+            own = [array.slice(0, num_rows - first) for array in arrays]
+            yield pa.RecordBatch.from_arrays(own, schema=self.schema)
 
     def of(self, batch: pa.RecordBatch, topic: str, partition: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a batch of records, if any."""
