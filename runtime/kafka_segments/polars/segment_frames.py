@@ -111,15 +111,17 @@ class _Source:
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of a query; one frame at least, for its schema."""
         names = list(self.schema) if with_columns is None else with_columns
-        yield _frame(ScanRows(names, ()).schema.empty_table())
-        left = n_rows
+        left, is_begun = n_rows, False
         for frame in self._filtered(names, predicate) if left != 0 else ():
             some = frame if left is None else frame.head(left)
             yield some
+            is_begun = True
             if left is not None:
                 left -= some.height
                 if left == 0:
                     return
+        if not is_begun:
+            yield _frame(ScanRows(names, ()).schema.empty_table())
 
     def _filtered(self, names: Sequence[str], predicate: pl.Expr | None) -> Iterator[pl.DataFrame]:
         if predicate is None:

@@ -1,8 +1,8 @@
 """Number of a split's rows by the headers of its batches.
 
 Strategy: as for rows (`split_reader`), with tables of headers in place of records. Where headers show
-anything but sound batches in ascending order, or cannot count exactly (compressed messages of magic 0 and 1, a
-batch with gaps that is partly inside), there is no number, and the caller reads the split.
+anything but sound batches in ascending order, or cannot count exactly (compressed messages of magic 0 and 1,
+a batch with gaps that is partly inside), there is no number, and the caller reads the split.
 """
 
 from __future__ import annotations
