@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from tests.house.commands import ROOT, python_blocks
 from tests.query.hourly_logs import (
     HOUR,
     NUM_HOURS,
@@ -233,3 +234,11 @@ def test_without_the_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(MissingExtraError, match=r"pip install 'kafka-segments\[duckdb\]'") as caught:
         importlib.import_module("kafka_segments.duckdb")
     assert caught.value.extra == "duckdb"
+
+
+def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = [
+        one for one in python_blocks(ROOT / "docs" / "polars-duckdb.md") if "kafka_segments.duckdb" in one
+    ]
+    exec(code.replace("/var/lib/kafka", str(CLEAN)).replace("orders", "multi"), {})
+    assert "(0, " in capsys.readouterr().out

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 from hypothesis import given, settings
+from tests.house.commands import ROOT, python_blocks
 from tests.query.hourly_logs import (
     HOUR,
     NUM_HOURS,
@@ -249,3 +250,9 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     total, grown = map(int, done.stdout.split())
     assert total == num_rows * size
     assert grown < total / (1 << 20) / 2, f"{grown} MiB"
+
+
+def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = [one for one in python_blocks(ROOT / "docs" / "polars-duckdb.md") if "import polars" in one]
+    exec(code.replace("/var/lib/kafka", str(CLEAN)).replace("orders", "multi"), {})
+    assert "shape: (0, 2)" in capsys.readouterr().out

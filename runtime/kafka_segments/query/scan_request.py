@@ -1,8 +1,8 @@
 """A checked request for records: planned, with a filter if there is one, then read or counted.
 
 Strategy: the planner and the reader of the Spark source, one split after the other in this process. A filter
-only narrows the plan; whoever has it applies it to the rows. Rows are counted by the headers of batches where
-`Planned.counts` may, and by reading offsets elsewhere.
+only narrows the plan; the caller applies it to the rows. Rows are counted by the headers of batches where
+`PlannedScan.counts` may, and by reading offsets elsewhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kafka_segments.query.read.scan_rows import ScanRows
     from kafka_segments.query.read.small_splits import SmallSplits
 
-__all__ = ["Planned", "ScanRequest"]
+__all__ = ["PlannedScan", "ScanRequest"]
 
 _log = get_logger(__name__)
 
@@ -71,7 +71,7 @@ class ScanRequest:
         places = places_of(storage_options)
         return cls(tuple(texts_of(paths)), places, query_of_arguments(**asked), on_damage)
 
-    def plan(self, wanted: RowFilter | None = None) -> Planned:
+    def plan(self, wanted: RowFilter | None = None) -> PlannedScan:
         """Find the logs, and plan their reading.
 
         Args:
@@ -95,12 +95,12 @@ class ScanRequest:
             for one in found.of(Kind.LOST) + found.of(Kind.DAMAGE)
             if all(condition.touches(one.first_offset, one.last_offset) for condition in asked)
         ]
-        return Planned(self, found, tuple(due))
+        return PlannedScan(self, found, tuple(due))
 
     def batches(self, columns: Sequence[str], wanted: RowFilter | None) -> Iterator[pa.RecordBatch]:
         """Yield rows of some columns, of which the caller has to filter those that it wants.
 
-        Where columns are of partitions alone, rows are counted and not read: see `Planned.counts`.
+        Where columns are of partitions alone, rows are counted and not read: see `PlannedScan.counts`.
 
         Raises:
             KafkaFormatError: damage or lost offsets, if `on_damage` is `raise`; see `plan`.
@@ -136,7 +136,7 @@ class ScanRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedScan:
     """A plan, to be read.
 
     Attributes:

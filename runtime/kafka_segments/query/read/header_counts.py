@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
@@ -53,8 +53,9 @@ class HeaderCounts:
         try:
             for _event in reader.batches():
                 return None  # rows of another segment, which only a reading reader has
-        except KafkaFormatError:
-            return None  # the reader meets it again, and names it
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
+            return None  # the caller's reader meets it again
         return None if findings.findings else reader.num_rows
 
 

@@ -96,7 +96,7 @@ class RowFilter:
     def _bounds(self, column: str, unit: int) -> tuple[int | None, int | None]:
         """The least and the greatest value that the filter can hold for; None is open.
 
-        Negative values are not told apart: of timestamps, headers do not show them.
+        Negative values are one with 0: headers do not show which negative timestamps there are.
         """
         field, kind, end = ds.field(column), self._schema.field(column).type, _GREATEST // unit
 
