@@ -94,7 +94,10 @@ def test_arguments_are_those_of_scan(connection: Any) -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.parent.name)
 def test_any_filter_gives_the_rows_that_it_holds_for(folder: Path, connection: Any) -> None:
     found = relation(folder, columns=COLUMNS, connection=connection)
-    connection.register("plain", TABLES[folder])
+    plain = TABLES[folder]
+    at = COLUMNS.index("timestamp")  # DuckDB 1.3 compares milliseconds with what it cuts to milliseconds
+    plain = plain.set_column(at, "timestamp", plain["timestamp"].cast(pa.timestamp("us", tz="UTC")))
+    connection.register("plain", plain)
 
     @settings(max_examples=40)
     @given(trees(VALUES[folder]))
@@ -129,7 +132,7 @@ def test_rows_are_limited(hours: Path, opened: Counter[str], connection: Any) ->
         (f'"offset" between {PER_HOUR * 20} and {PER_HOUR * 22 - 1}', range(20, 22), {0, 1}),
         (f"timestamp >= make_timestamptz({T0 + 38 * HOUR}001 - 1000)", range(38, 40), {0, 1}),
         ('"offset" = 6 and not partition <> 0', range(1, 2), {0}),
-        ('"offset" < 2 or "offset" in (3, 7)', range(2), {0, 1}),
+        ('"offset" < 2 or "offset" = 7', range(2), {0, 1}),
         ("topic = 'other'", range(0), set()),
     ],
 )

@@ -90,9 +90,7 @@ def scan_segments(
         storage_options=storage_options,
     )
     source = _Source(request, columns)
-    return register_io_source(
-        source.frames, schema=source.schema, is_pure=True, explain_name="kafka-segments"
-    )
+    return register_io_source(source.frames, schema=source.schema, is_pure=True)
 
 
 class _Source:
