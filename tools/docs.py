@@ -54,6 +54,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
                 f"write.convert.{name}"
                 for name in ("Conversion", "ConversionReport", "Loss", "plain_copy", "convert_magic3")
             ),
+            "polars.scan_segments", "duckdb.relation",
             "spark.take_snapshot", "spark.partition_by_key",
         ),
     ),
@@ -91,7 +92,13 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/operations/incidents/README.md",
         "docs/operations/incidents/*.md",
     ),
-    "Python": ("docs/python.md", "docs/columns.md", "docs/conversions.md", "docs/stores.md"),
+    "Python": (
+        "docs/python.md",
+        "docs/polars-duckdb.md",
+        "docs/columns.md",
+        "docs/conversions.md",
+        "docs/stores.md",
+    ),
     "Spark": ("docs/spark.md", "docs/streaming.md", "docs/writing.md"),
     "Ingest": ("docs/ingest.md", "docs/pipeline.md", "docs/operations/*.md"),
     "Formats": (FORMATS, "docs/languages.md", *formats_in_order(), "docs/formats/*.md"),

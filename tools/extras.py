@@ -20,7 +20,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ((3, 11), (3, 13))
-EXTRAS = ("core", "arrow", "completion", "construct", "delta", "iceberg", "jit", "report", "spark", "stores")
+EXTRAS = (
+    "core",
+    "arrow",
+    "completion",
+    "construct",
+    "delta",
+    "duckdb",
+    "iceberg",
+    "jit",
+    "polars",
+    "report",
+    "spark",
+    "stores",
+)
 WITHOUT_MACHINE_CODE = ("core", "completion", "construct")
 """Those that read nothing into Arrow."""
 LOCK = ROOT / "locks" / "run.txt"

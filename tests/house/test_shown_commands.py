@@ -88,6 +88,10 @@ PYTHON_RUN_BY = {
     },
     "docs/operations/pipeline.md": {"": OPERATIONS},
     "docs/package.md": {"read_batches": f"{INGEST}::test_the_code_of_the_packages_page"},
+    "docs/polars-duckdb.md": {
+        "import polars": "tests/polars/test_polars_frames.py::test_the_code_of_the_page_runs",
+        "kafka_segments.duckdb": "tests/duckdb/test_duckdb_relations.py::test_the_code_of_the_page_runs",
+    },
     "docs/spark.md": {
         "history = ": f"{SPARK}::test_the_code_of_the_pages_runs",
         "take_snapshot": f"{SPARK}::test_the_code_of_the_pages_runs",

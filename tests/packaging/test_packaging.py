@@ -83,8 +83,8 @@ def test_the_metadata_names_licence_pythons_and_extras(installed: Run) -> None:
         "print(d['License-Expression'], d['Requires-Python'], sorted(d.get_all('Provides-Extra')))"
     )
     said = installed("python", "-c", code).stdout
-    extras = ["all", "arrow", "completion", "construct", "delta", "iceberg", "jit", "report", "spark"]
-    extras.append("stores")
+    extras = ["all", "arrow", "completion", "construct", "delta", "duckdb", "iceberg", "jit", "polars"]
+    extras += ["report", "spark", "stores"]
     assert said == f"Apache-2.0 >=3.11 {extras}\n"
 
 
@@ -133,6 +133,8 @@ def test_the_environment_is_as_empty_as_it_claims(installed: Run) -> None:
 MISSING: Sequence[tuple[str, str, str]] = [
     ("arrow", "read_table", "kafka_segments.read_table('x.log')"),
     ("arrow", "the arrow module", "import kafka_segments.segment.table"),
+    ("duckdb", "relations", "from kafka_segments.duckdb import relation"),
+    ("polars", "lazy frames", "from kafka_segments.polars import scan_segments"),
     ("spark", "the data source", "from kafka_segments.spark import KafkaSegmentsDataSource"),
 ]
 

@@ -34,6 +34,7 @@ def logs_asked_for(
     *,
     prefer_names: bool = False,
     is_merged: Callable[[str], bool] | None = None,
+    is_needed: Callable[[str, int | None], bool] | None = None,
 ) -> list[PartitionLog]:
     """List the logs of selected partitions at some paths, each offset once.
 
@@ -48,6 +49,8 @@ def logs_asked_for(
         prefer_names: see `discover`.
         is_merged: whether the copies of a topic are compared and merged; None is of those that the query
             selects.
+        is_needed: whether a topic (with None for the partition) or a partition may have rows that the caller
+            keeps; None is of all.
 
     Raises:
         KafkaFormatError: see `discover` and `resolve`.
@@ -62,17 +65,20 @@ def logs_asked_for(
             name == topic and partition in (None, number) for name, number in known
         ):
             return False
+        if is_needed is not None and not is_needed(topic, partition):
+            return False
         return partition is None or drop_by_partition(topic, partition, query.conditions) is None
 
     def copies_of(wanted: Wanted | None) -> list[PartitionCopy]:
         return discover(places, paths, files, wanted, skipped, prefer_names=prefer_names)
 
     copies = copies_of(is_wanted)
+    is_narrowed = bool(query.conditions) or is_needed is not None
     try:
         _check_there(copies, topics)
-        # What conditions leave is no reason to read internal topics.
+        # What conditions and `is_needed` leave is no reason to read internal topics.
         is_usual = any(copy.topic not in INTERNAL_TOPICS for copy in copies)
-        is_enough = is_usual or topics != Topics() or not query.conditions
+        is_enough = is_usual or topics != Topics() or not is_narrowed
     except OptionError:
         is_enough = False
     if not is_enough:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ __all__ = ["ScanRows"]
 pc: Any = pyarrow.compute  # functions made at import, without types
 
 _MAX_LONG = (1 << 63) - 1
+_MOST_ROWS = 1 << 16  # of a decoded batch
 # Record columns by a condition's column; timestamp -1 (none) fulfils no condition.
 _SOURCES = {"offset": "offset", "timestamp": "timestamp_ms"}
 
@@ -55,6 +57,19 @@ class ScanRows:
         """Return a reader over the batches."""
         return pa.RecordBatchReader.from_batches(self.schema, batches)
 
+    @property
+    def is_of_partitions(self) -> bool:
+        """Whether all columns have one value in a partition, so that rows only have to be counted."""
+        return set(self.schema.names) <= set(OF_PARTITION.names)
+
+    def repeated(self, topic: str, partition: int, num_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield as many rows of a partition, all alike: see `is_of_partitions`."""
+        given = {"topic": topic, "partition": partition}
+        for first in range(0, num_rows, _MOST_ROWS):
+            num = min(num_rows - first, _MOST_ROWS)
+            arrays = [_alike(given[field.name], field.type, num) for field in self.schema]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
     def of(self, batch: pa.RecordBatch, topic: str, partition: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a batch of records, if any."""
         for one in self._conditions:
@@ -62,12 +77,24 @@ class ScanRows:
         if batch.num_rows:
             given = {"topic": topic, "partition": partition}
             arrays = [
-                pa.repeat(pa.scalar(given[field.name], field.type), batch.num_rows)
+                _alike(given[field.name], field.type, batch.num_rows)
                 if field.name in given
                 else batch.column(field.name)
                 for field in self.schema
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _alike(value: Any, kind: pa.DataType, num_rows: int) -> pa.Array:
+    """An array of one value only."""
+    if num_rows > _MOST_ROWS:
+        return pa.repeat(pa.scalar(value, kind), num_rows)
+    return _most_alike(value, kind).slice(0, num_rows)
+
+
+@lru_cache(maxsize=2)  # one topic and one partition: their batches follow each other
+def _most_alike(value: Any, kind: pa.DataType) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), _MOST_ROWS)
 
 
 def _filtered(batch: pa.RecordBatch, condition: Condition) -> pa.RecordBatch:

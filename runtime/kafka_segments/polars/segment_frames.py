@@ -1,0 +1,137 @@
+"""Lazy frames over segments: a source for polars, which asks for columns, a predicate and a number of rows.
+
+Strategy: a predicate narrows the plan as far as `predicates` understands it, and the whole of it is applied
+to each frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Literal
+
+import polars as pl
+import pyarrow as pa
+from polars.io.plugins import register_io_source
+
+from kafka_segments.formats.on_damage import OnDamage
+from kafka_segments.polars.predicates import SCHEMA, arrow_filter
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.read.row_filter import RowFilter
+from kafka_segments.query.read.scan_rows import ScanRows
+from kafka_segments.query.scan_arguments import OffsetRange, Path, Time
+from kafka_segments.query.scan_request import ScanRequest
+
+__all__ = ["scan_segments"]
+
+
+def scan_segments(
+    paths: Path | Iterable[Path],
+    *,
+    topics: str | Iterable[str] | None = None,
+    partitions: Iterable[int] | Iterable[TopicPartition] | None = None,
+    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
+    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+    columns: Sequence[str] | None = None,
+    on_damage: OnDamage = "raise",
+    max_timestamp_skew: timedelta | int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> pl.LazyFrame:
+    """Make a lazy frame of the records of partitions: the rows of `kafka_segments.scan`, in its order.
+
+    A query of the frame reads the columns that it uses, batch by batch. What it asks of `topic`, `partition`,
+    `offset`, `timestamp` and `timestamp_ms`, compared with constants (`==`, `<`, `is_in`, `is_between`...,
+    with `&`, `|` and `~`), leaves out partitions and parts of segments, as the arguments do; damage in these
+    is not found. `head` ends the reading, after a filter with `engine="streaming"` only.
+
+    A query of no other columns than `topic` and `partition`, such as `select(pl.len())`, only counts rows. If
+    damage is raised, isolation is `read_uncommitted` and neither `since` nor `until` is given, the headers of
+    batches count them. That is exact unless a batch is damaged inside: checksums are not verified then, as
+    nothing but headers is read. Where headers show damage, missing, repeated or falling offsets, and for
+    compressed messages of magic 0 and 1, the records are read. In all other cases offsets are decoded, with
+    checksums verified.
+
+    Args:
+        paths: as for `kafka_segments.scan`, and so are all others.
+        topics: names.
+        partitions: numbers, or topics with numbers.
+        offsets: `(start, end)`, or a pair for each partition.
+        since: only records at or after this time.
+        until: only records before this time.
+        isolation: "read_committed" excludes records of aborted and open transactions.
+        columns: of the frame.
+        on_damage: "raise", "skip" or a function, called in the thread that polars reads in.
+        max_timestamp_skew: no record is earlier than one before it by more than this.
+        storage_options: settings of stores.
+
+    Returns:
+        A frame; each `collect` looks anew at what there is. It raises the errors of `kafka_segments.scan` for
+        what is not there, damaged or lost.
+
+    Raises:
+        OptionError: an invalid argument.
+
+    Example:
+        >>> frame = scan_segments("/var/lib/kafka")  # doctest: +SKIP
+        >>> frame.filter(pl.col("offset") >= 1000).select("key").head(5).collect()  # doctest: +SKIP
+    """
+    request = ScanRequest.of(
+        paths,
+        topics=topics,
+        partitions=partitions,
+        offsets=offsets,
+        since=since,
+        until=until,
+        isolation=isolation,
+        max_timestamp_skew=max_timestamp_skew,
+        on_damage=on_damage,
+        storage_options=storage_options,
+    )
+    source = _Source(request, columns)
+    return register_io_source(source.frames, schema=source.schema, is_pure=True)
+
+
+class _Source:
+    """What polars calls for the frames of a query."""
+
+    def __init__(self, request: ScanRequest, columns: Sequence[str] | None) -> None:
+        self._request = request
+        self.schema = _frame(ScanRows(columns, ()).schema.empty_table()).schema
+
+    def frames(
+        self,
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,  # noqa: ARG002
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows of a query; one frame at least, for its schema."""
+        names = list(self.schema) if with_columns is None else with_columns
+        left, is_begun = n_rows, False
+        for frame in self._filtered(names, predicate) if left != 0 else ():
+            some = frame if left is None else frame.head(left)
+            yield some
+            is_begun = True
+            if left is not None:
+                left -= some.height
+                if left == 0:
+                    return
+        if not is_begun:
+            yield _frame(ScanRows(names, ()).schema.empty_table())
+
+    def _filtered(self, names: Sequence[str], predicate: pl.Expr | None) -> Iterator[pl.DataFrame]:
+        if predicate is None:
+            yield from map(_frame, self._request.batches(names, None))
+            return
+        wanted = RowFilter(arrow_filter(predicate), SCHEMA)
+        needed = dict.fromkeys([*names, *predicate.meta.root_names()])
+        for batch in self._request.batches(list(needed), wanted):
+            yield _frame(batch).filter(predicate).select(names)
+
+
+def _frame(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
+    found = pl.from_arrow(rows, rechunk=False)
+    assert isinstance(found, pl.DataFrame)
+    return found

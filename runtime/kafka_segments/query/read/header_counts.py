@@ -1,0 +1,94 @@
+"""Number of a split's rows by the headers of its batches.
+
+Strategy: as for rows (`split_reader`), with tables of headers in place of records. Where headers show
+anything but sound batches in ascending order, or cannot count exactly (compressed messages of magic 0 and 1,
+a batch with gaps that is partly inside), there is no number, and the caller reads the split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.formats.entries import Damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.findings import Findings
+from kafka_segments.log.model import Split
+from kafka_segments.query.query import Condition
+from kafka_segments.query.read.segment_finder import Found
+from kafka_segments.query.read.split_reader import Reading, SplitReader
+from kafka_segments.segment.columnar.entry_counts import EntryCounts
+from kafka_segments.segment.columnar.header_table import iter_tables
+from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
+
+__all__ = ["HeaderCounts"]
+
+
+class HeaderCounts:
+    """Counter of the rows of splits.
+
+    Args:
+        places: filesystems by path.
+        conditions: those on offsets bound what is counted; there must be none on timestamps.
+    """
+
+    def __init__(self, places: Places, conditions: Iterable[Condition]) -> None:
+        self._places = places
+        own = [one for one in conditions if one.column == "offset"]
+        self._lowest = max((one.lowest for one in own if one.lowest is not None), default=0)
+        ends = [one.highest + 1 for one in own if one.highest is not None]
+        self._end = min(ends, default=None)
+
+    def num_rows(self, split: Split) -> int | None:
+        """Count the rows of a split; None if the headers alone do not say how many there are.
+
+        Checksums and records are not read: damage inside a batch does not show.
+        """
+        if split.excluded:
+            return None
+        findings = Findings()
+        reader = _Counter(split, self._places, findings, (self._lowest, self._end))
+        try:
+            for _event in reader.batches():
+                return None  # rows of another segment, which only a reading reader has
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
+            return None  # the caller's reader meets it again
+        return None if findings.findings else reader.num_rows
+
+
+class _Counter(SplitReader):
+    """One pass over the headers of a split."""
+
+    def __init__(
+        self, split: Split, places: Places, findings: Findings, bounds: tuple[int, int | None]
+    ) -> None:
+        super().__init__(split, places, Reading(()), findings)
+        self._bounds = bounds
+        self._counts: list[EntryCounts] = []
+        self._is_ascending = True
+
+    @property
+    def num_rows(self) -> int | None:
+        """The records counted; None if they are not exact."""
+        is_exact = self._is_ascending and all(one.is_exact and not one.unknown for one in self._counts)
+        return sum(one.num_data for one in self._counts) if is_exact else None
+
+    def new_counts(self, found: Found, start: int, end: int | None) -> EntryCounts:  # noqa: ARG002
+        ends = [one for one in (end, self._split.asked[1], self._bounds[1]) if one is not None]
+        counts = EntryCounts(max(start, self._bounds[0]), min(ends, default=None))
+        self._counts.append(counts)
+        return counts
+
+    def events(self, source: Source, offsets: tuple[int, int | None], read_range: ReadRange) -> Iterator[Any]:
+        for piece in iter_tables(source, OffsetRange(*offsets), read_range):
+            if isinstance(piece, Damage):
+                yield piece
+            else:
+                self._counts[-1].entries(piece)
+                yield piece.count(*offsets)
+        coverage = read_range.coverage
+        if coverage is not None and (coverage.falls or coverage.misplaced or coverage.before):
+            self._is_ascending = False

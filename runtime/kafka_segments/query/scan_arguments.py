@@ -1,0 +1,173 @@
+"""Arguments of `scan` and of what has the same ones (polars, DuckDB), checked and made a query."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_segments.errors import OptionError
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
+from kafka_segments.query.query import (
+    EARLIEST,
+    LATEST,
+    Condition,
+    Limits,
+    Query,
+    TopicPartition,
+    Topics,
+    at_offsets,
+)
+
+__all__ = ["OffsetRange", "Path", "Time", "places_of", "query_of_arguments", "texts_of"]
+
+Path = str | os.PathLike[str]
+OffsetRange = tuple[int | None, int | None]
+Time = datetime | int
+
+_WHOLE = Limits(max_partition_bytes=1 << 62)
+
+
+def places_of(storage_options: Mapping[str, str] | None) -> Places:
+    """Return the filesystems by path, with settings of stores.
+
+    Raises:
+        OptionError: an option that is no setting of a store.
+    """
+    options = dict(storage_options or {})
+    unknown = [name for name in options if not name.startswith(STORE_PREFIXES)]
+    if unknown:
+        raise OptionError(
+            f"unknown storage option {unknown[0]}: settings of stores have Hadoop's names, for example "
+            "fs.s3a.endpoint (docs/stores.md)"
+        )
+    return Places(store_settings(options))
+
+
+def texts_of(paths: Any) -> list[str]:
+    """Return a path or several ones as texts.
+
+    Raises:
+        OptionError: no path, or something else than a path.
+    """
+    found = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
+    found = list(found) if isinstance(found, Iterable) else [found]
+    for path in found:
+        if not isinstance(path, (str, os.PathLike)):
+            raise OptionError(f"a path is of type {type(path).__name__}: give a str or a path")
+    if not found:
+        raise OptionError(
+            "there is no path in paths: give a log directory, a partition's directory or a segment"
+        )
+    return [os.fsdecode(path) for path in found]
+
+
+def query_of_arguments(
+    *,
+    topics: str | Iterable[str] | None,
+    partitions: Iterable[int] | Iterable[TopicPartition] | None,
+    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None,
+    since: Time | None,
+    until: Time | None,
+    isolation: Any,
+    max_timestamp_skew: timedelta | int | None,
+) -> Query:
+    """Make a query; arguments as for `scan`.
+
+    Raises:
+        OptionError: an invalid argument, or arguments that contradict each other.
+    """
+    from kafka_segments.segment.columnar.stream import check_offsets
+
+    times = _milliseconds("since", since), _milliseconds("until", until)
+    query = replace(_of_partitions(topics, partitions, offsets), isolation=isolation, limits=_WHOLE)
+    conditions = list(query.conditions)
+    if not isinstance(offsets, Mapping):
+        conditions += _between("offset", *check_offsets(offsets))
+    conditions += _between("timestamp", *times)
+    return replace(query, conditions=tuple(conditions), max_timestamp_skew_ms=_skew(max_timestamp_skew))
+
+
+def _of_partitions(
+    topics: str | Iterable[str] | None,
+    partitions: Iterable[int] | Iterable[TopicPartition] | None,
+    offsets: Any,
+) -> Query:
+    """Make a query from the selected partitions and a mapping of offsets."""
+    names = None if topics is None else frozenset(_listed("topics", topics))
+    numbers = None if partitions is None else _listed("partitions", partitions)
+    if isinstance(offsets, Mapping):
+        if names is not None or numbers is not None:
+            raise OptionError(
+                "offsets by partition say which partitions are read: leave topics and partitions out"
+            )
+        return _at_offsets(_listed("offsets", offsets), offsets)
+    if names is not None and not all(isinstance(name, str) for name in names):
+        raise OptionError(f"topics are names, not {topics!r}")
+    if numbers is None or all(_is_number(one) for one in numbers):
+        conditions = () if numbers is None else (Condition("partition", values=frozenset(numbers)),)
+        return Query(Topics(names=names), conditions=conditions)
+    if names is not None or not all(map(_is_partition, numbers)):
+        raise OptionError("partitions are numbers, or pairs of topic and number where no topics are given")
+    return Query(Topics(partitions=frozenset(numbers)))
+
+
+def _at_offsets(keys: list[Any], offsets: Mapping[Any, Any]) -> Query:
+    from kafka_segments.segment.columnar.stream import check_offsets
+
+    if not all(map(_is_partition, keys)):
+        raise OptionError(f"offsets are by pairs of topic and number, not {keys[0]!r}")
+    pairs = {key: check_offsets(offsets[key] if offsets[key] is not None else ()) for key in keys}
+    for (topic, partition), pair in pairs.items():
+        if any(one is not None and one < 0 for one in pair):
+            raise OptionError(f"offsets of {topic}-{partition} are {pair}, below 0: None is open")
+    start = at_offsets({key: EARLIEST if one[0] is None else one[0] for key, one in pairs.items()})
+    end = at_offsets({key: LATEST if one[1] is None else one[1] for key, one in pairs.items()})
+    return Query(Topics(partitions=frozenset(keys)), start, end)
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    """What an argument names: one thing at least."""
+    if not isinstance(given, Iterable):
+        raise OptionError(f"{name} is {given!r}: give several")
+    found = [given] if isinstance(given, str) else list(given)
+    if not found:
+        raise OptionError(f"{name} names nothing; leave it out to read all")
+    return found
+
+
+def _is_number(one: Any) -> bool:
+    return isinstance(one, int) and not isinstance(one, bool)
+
+
+def _is_partition(one: Any) -> bool:
+    return isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) and _is_number(one[1])
+
+
+def _between(column: Any, start: int | None, end: int | None) -> Iterator[Condition]:
+    if start is not None or end is not None:
+        yield Condition(column, lowest=start, highest=None if end is None else end - 1)
+
+
+def _skew(skew: Any) -> int | None:
+    """The skew in milliseconds, rounded up."""
+    if isinstance(skew, timedelta):
+        return -(-skew // timedelta(milliseconds=1))
+    if skew is not None and (not isinstance(skew, int) or isinstance(skew, bool)):
+        raise OptionError(f"max_timestamp_skew is {skew!r}; give a timedelta, or milliseconds")
+    return skew
+
+
+def _milliseconds(name: str, time: Any) -> int | None:
+    """A time in milliseconds, rounded up, so that lower timestamps are before it."""
+    if isinstance(time, datetime):
+        if time.tzinfo is None:
+            raise OptionError(f"{name} is {time}, without a time zone: give it one")
+        since_epoch = time - datetime(1970, 1, 1, tzinfo=UTC)
+        return -(-since_epoch // timedelta(milliseconds=1))
+    if time is not None and (not isinstance(time, int) or isinstance(time, bool)):
+        raise OptionError(f"{name} is {time!r}; give a datetime with a time zone, or milliseconds since 1970")
+    return time

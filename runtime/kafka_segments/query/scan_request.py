@@ -1,0 +1,256 @@
+"""A checked request for records: planned, with a filter if there is one, then read or counted.
+
+Strategy: the planner and the reader of the Spark source, one split after the other in this process. A filter
+only narrows the plan; the caller applies it to the rows. Rows are counted by the headers of batches where
+`PlannedScan.counts` may, and by reading offsets elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from kafka_segments.errors import OptionError
+from kafka_segments.formats.entries import Damage
+from kafka_segments.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.discovery import FileOptions
+from kafka_segments.log.findings import Finding, Findings, Kind, data_loss
+from kafka_segments.log.model import PartitionLog, Split, is_reported_before
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Query, TopicPartition, Topics
+from kafka_segments.query.resolve import logs_asked_for, select
+from kafka_segments.query.scan_arguments import Path, places_of, query_of_arguments, texts_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_segments.query.read.row_filter import RowFilter
+    from kafka_segments.query.read.scan_rows import ScanRows
+    from kafka_segments.query.read.small_splits import SmallSplits
+
+__all__ = ["PlannedScan", "ScanRequest"]
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """The arguments of `scan`, checked, without its columns.
+
+    Attributes:
+        paths: where the logs are.
+        places: filesystems by path.
+        query: which records.
+        on_damage: what becomes of damage.
+    """
+
+    paths: tuple[str, ...]
+    places: Places
+    query: Query
+    on_damage: OnDamage
+
+    @classmethod
+    def of(
+        cls,
+        paths: Path | Iterable[Path],
+        *,
+        on_damage: OnDamage,
+        storage_options: Mapping[str, str] | None,
+        **asked: Any,
+    ) -> ScanRequest:
+        """Check arguments; `asked` are those of `query_of_arguments`.
+
+        Raises:
+            OptionError: an invalid argument.
+        """
+        check_on_damage(on_damage)
+        places = places_of(storage_options)
+        return cls(tuple(texts_of(paths)), places, query_of_arguments(**asked), on_damage)
+
+    def plan(self, wanted: RowFilter | None = None) -> PlannedScan:
+        """Find the logs, and plan their reading.
+
+        Args:
+            wanted: leaves out what none of its rows are in.
+
+        Raises:
+            KafkaFormatError: a path cannot be read or holds no log.
+            OptionError: an unknown topic or partition.
+        """
+        logs = self._logs(wanted)
+        query = self.query
+        if wanted is not None:
+            there = [(log.topic, log.partition) for log in logs]
+            query = replace(query, conditions=(*query.conditions, *wanted.conditions(there)))
+        found = plan(logs, query, self.places)
+        for text in found.warnings():
+            _log.warning("%s", text)
+        asked = [one for one in query.conditions if one.column == "offset"]
+        due = [
+            one
+            for one in found.of(Kind.LOST) + found.of(Kind.DAMAGE)
+            if all(condition.touches(one.first_offset, one.last_offset) for condition in asked)
+        ]
+        return PlannedScan(self, found, tuple(due))
+
+    def batches(self, columns: Sequence[str], wanted: RowFilter | None) -> Iterator[pa.RecordBatch]:
+        """Yield rows of some columns, of which the caller has to filter those that it wants.
+
+        Where columns are of partitions alone, rows are counted and not read: see `PlannedScan.counts`.
+
+        Raises:
+            KafkaFormatError: damage or lost offsets, if `on_damage` is `raise`; see `plan`.
+        """
+        from kafka_segments.query.read.scan_rows import ScanRows
+
+        rows = ScanRows(columns, self.query.conditions)
+        planned = self.plan(wanted)
+        if not rows.is_of_partitions:
+            yield from planned.batches(rows)
+            return
+        for (topic, partition), num_rows in planned.counts():
+            yield from rows.repeated(topic, partition, num_rows)
+
+    def check(self) -> None:
+        """Find the logs, and check that what is asked for is there; errors as for `plan`."""
+        select(self._logs(None), self.query.topics)
+
+    def _logs(self, wanted: RowFilter | None) -> list[PartitionLog]:
+        query = self.query
+        numbers = [one for one in query.conditions if one.column == "partition"]
+        # Partitions that are named must exist, whether or not a filter wants them: then all are listed.
+        is_named = query.topics != Topics() or numbers
+        is_needed = None if wanted is None or is_named else wanted.may_be_in
+        logs = logs_asked_for(
+            self.places, self.paths, query, FileOptions(), prefer_names=True, is_needed=is_needed
+        )
+        there = {log.partition for log in select(logs, query.topics)[0]}
+        asked = {number for one in numbers for number in one.values or () if isinstance(number, int)}
+        if not asked <= there:
+            raise OptionError(f"there is no partition {min(asked - there)} of the topics that are asked for")
+        return logs
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedScan:
+    """A plan, to be read.
+
+    Attributes:
+        request: what it is of.
+        found: the plan.
+        due: its findings that are to be reported.
+    """
+
+    request: ScanRequest
+    found: Plan
+    due: tuple[Finding, ...]
+
+    def batches(self, rows: ScanRows) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, by partition and offset.
+
+        Raises:
+            KafkaFormatError: damage or lost offsets, if `on_damage` is `raise`.
+        """
+        self._report()
+        for _key, batch in self._read(self._splits(), rows):
+            yield batch
+
+    def counts(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Yield partitions with numbers of their rows, some of them several times; errors as for `batches`.
+
+        Headers count the records where damage is raised, no transaction is left out and no time is asked for.
+        Of a split in which headers show damage, gaps or repeated offsets, or in which they do not count
+        exactly, the offsets are read.
+        """
+        from kafka_segments.query.read.header_counts import HeaderCounts
+        from kafka_segments.query.read.scan_rows import ScanRows
+
+        self._report()
+        query = self.request.query
+        rows = ScanRows(["offset"], query.conditions)
+        is_timed = any(one.column == "timestamp" for one in query.conditions)
+        is_headers = self.request.on_damage == "raise" and not is_timed and not self.found.committed
+        if not is_headers:
+            yield from ((key, batch.num_rows) for key, batch in self._read(self._splits(), rows))
+            return
+        headers = HeaderCounts(self.request.places, query.conditions)
+        for split, is_continued in self._splits():
+            num_rows = headers.num_rows(split)
+            if num_rows is not None:
+                yield (split.topic, split.partition), num_rows
+                continue
+            for key, batch in self._read([(split, is_continued)], rows):
+                yield key, batch.num_rows
+
+    def _splits(self) -> Iterator[tuple[Split, bool]]:
+        """Yield splits, and whether the one before is of the same file."""
+        before = None
+        for split in (split for task in self.found.tasks for split in task):
+            yield split, split.segment.file == before
+            before = split.segment.file
+
+    def _report(self) -> None:
+        for finding in self.due:
+            _handle_finding(finding, self.request.on_damage)
+
+    def _read(
+        self, splits: Iterable[tuple[Split, bool]], rows: ScanRows
+    ) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
+        from kafka_segments.query.read.small_splits import SmallSplits
+        from kafka_segments.query.read.split_reader import Reading, read_split
+
+        places = self.request.places
+        small = SmallSplits(places, rows.sources)
+        for split, is_continued in splits:
+            findings = _ScanFindings(split, is_continued, self.request.on_damage)
+            is_added = small.add(split, findings)
+            if small.is_full or not is_added:
+                yield from _small_rows(small, rows)
+            if not is_added:
+                key = split.topic, split.partition
+                for batch in read_split(split, places, Reading(rows.sources), findings):
+                    yield from ((key, one) for one in rows.of(batch, *key))
+        yield from _small_rows(small, rows)
+
+
+def _small_rows(small: SmallSplits, rows: ScanRows) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
+    """Yield the rows of small splits, one batch for each partition."""
+    taken: tuple[pa.RecordBatch, Sequence[tuple[Split, int]]] | None = small.take()
+    batch, parts = taken or (None, [])
+    first = 0
+    for key, group in groupby(parts, lambda part: (part[0].topic, part[0].partition)):
+        num_rows = sum(num for _split, num in group)
+        if batch is not None:
+            yield from ((key, one) for one in rows.of(batch.slice(first, num_rows), *key))
+        first += num_rows
+
+
+class _ScanFindings(Findings):
+    """Findings of a split, handled by `on_damage`; an incomplete batch being written is ignored."""
+
+    def __init__(self, split: Split, is_continued: bool, on_damage: OnDamage) -> None:
+        super().__init__()
+        self._split, self._is_continued = split, is_continued
+        self._on_damage: OnDamage = on_damage
+
+    def add(self, finding: Finding) -> None:
+        if finding.kind is Kind.NOTE:
+            _log.warning("%s", finding)
+        elif finding.kind is not Kind.PENDING and not is_reported_before(
+            finding, self._split, self._is_continued
+        ):
+            _handle_finding(finding, self._on_damage, self._split.segment.file.path)
+
+
+def _handle_finding(finding: Finding, on_damage: OnDamage, path: str = "") -> None:
+    from kafka_segments.segment.columnar.damage_events import handle_damage
+
+    damage = finding.damage
+    if damage is None:
+        where = path or finding.path or ""
+        damage = Damage(where, 0, 0, data_loss(finding), finding.first_offset, finding.last_offset)
+    handle_damage(damage, damage.error, on_damage)
