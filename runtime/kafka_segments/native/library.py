@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import importlib
 import json
 import os
 import platform
@@ -122,7 +123,7 @@ def digest(sources: Iterable[str]) -> str:
 def _source(name: str) -> bytes:
     """Content of a source file, on the disk or in an archive."""
     package, _, rest = name.partition("/")
-    module: Any = sys.modules[package]
+    module: Any = importlib.import_module(package)
     path = os.path.join(module.__path__[0], *rest.split("/"))
     content: bytes = module.__spec__.loader.get_data(path)
     return content
@@ -143,8 +144,6 @@ def _loaded() -> tuple[ctypes.CDLL, dict[str, Any]] | None:
         raise MachineCodeError(
             f"the machine code cannot be loaded: {error}: {_HOW}", path=str(path)
         ) from error
-    import kafka_segments_generated.columns  # noqa: F401  its sources are compared
-
     try:
         is_same = digest(manifest["sources"]) == manifest["digest"]
     except OSError:  # a source is missing
