@@ -16,7 +16,6 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from kafka_segments.native.keys import global_names
 from kafka_segments.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
 from kafka_segments.segment.columnar import (
     byte_search,
@@ -93,6 +92,8 @@ def sources() -> list[str]:
 
 def _add_function(function: FunctionType, modules: set[str], seen: set[FunctionType]) -> None:
     """Add the modules of a function, of those that it calls, and of the values that it uses."""
+    from kafka_segments.native.keys import global_names  # with llvmlite, which `functions` does without
+
     if function in seen:
         return
     seen.add(function)

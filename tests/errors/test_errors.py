@@ -25,6 +25,7 @@ from kafka_segments.errors import (
     KafkaFormatError,
     LengthMismatchError,
     LogChangedError,
+    MachineCodeError,
     MissingCodecError,
     MissingExtraError,
     OptionError,
@@ -75,6 +76,7 @@ TREE: dict[type[KafkaFormatError], tuple[tuple[type, ...], dict[str, object]]] =
     ),
     MissingCodecError: ((KafkaFormatError, ImportError), {"codec": "lz4"}),
     MissingExtraError: ((KafkaFormatError, ImportError), {"extra": "arrow"}),
+    MachineCodeError: ((KafkaFormatError, ImportError), {}),
     OptionError: ((KafkaFormatError, ValueError), {}),
     DataLossError: (
         (KafkaFormatError,),
