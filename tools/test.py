@@ -176,7 +176,9 @@ def main() -> None:
     # Groups start in the order of tests/conftest.py, not by their number of tests.
     # Three processes on two cores: those with Spark, stores and brokers wait for others half of their time.
     spread = ["-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder"]
-    command = [sys.executable, "-m", "pytest", "-q", *spread]
+    # A run of hours names each test as it ends, and at last those that took longest.
+    told = ["-v", "--durations=60"] if long else ["-q"]
+    command = [sys.executable, "-m", "pytest", *told, *spread]
     if seed := os.environ.get("KAFKA_SEGMENTS_SEED"):
         command.append(f"--randomly-seed={seed}")
     if fast or long or in_browser:
