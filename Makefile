@@ -6,10 +6,10 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build wheels onefile bench bench-spark test-spark-versions test-library clean
+.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build wheels onefile bench bench-spark test-spark-versions test-library test-aarch64 clean
 
 help: ## List every task with what it does
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
 
 run: ## Ingest the recorded segments into Parquet with Spark; print the table, three rows and the times
 	$(RUN) tools/run.py
@@ -78,6 +78,9 @@ wheels: ## Build the sdist, the pure wheel, and wheels with machine code for Lin
 
 test-library: ## Run the tests of reading and writing against the machine code of this machine's wheel, without numba
 	$(DEV) tools/test_library.py
+
+test-aarch64: ## Run tests of reading and writing on an emulated aarch64 CPU, with the machine code of its wheel
+	$(DEV) tools/aarch64.py
 
 onefile: ## Build dist/kafka-segments.pyz: the command in one file, for hosts with nothing but Python 3.11 or newer
 	$(DEV) tools/onefile.py
