@@ -26,6 +26,8 @@ import kafka_segments
 print(kafka_segments.read_table(sys.argv[1]).num_rows, "numba" in sys.modules, "llvmlite" in sys.modules)
 """
 
+pytest.importorskip("ziglang", reason="its LLD links libraries")
+
 pytestmark = [
     pytest.mark.xdist_group("numba"),
     pytest.mark.skipif(

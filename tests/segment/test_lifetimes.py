@@ -145,6 +145,7 @@ def test_pickles_of_segments(tmp_path):
 
 def test_other_libraries_take_the_stream():
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    pytest.importorskip("pandas")
     values = [one[3] for one in EXPECTED]
     with open_segment(DATA) as segment:
         frame = polars.DataFrame(segment.read_batches(["offset", "value"]))
