@@ -50,7 +50,7 @@ class SoundRun:
         if self.position != other.end_position:
             return False
         if self.begins_with_wrapper:
-            return self.last > other.last
+            return self.first > other.last
         return self.first == other.last + 1
 
     def join(self, other: SoundRun) -> None:
