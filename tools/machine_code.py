@@ -10,7 +10,6 @@ needs of the C library (memcpy, pread) is in every process. The same sources giv
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 import re
@@ -100,15 +99,12 @@ def _modules(head: str, only: re.Pattern[str]) -> Any:
     from tools.compiled_functions import functions
 
     from kafka_segments.native.compiling import compile_to_llvm
+    from kafka_segments.native.engine import parameters_of
 
     for factory, options in functions():
         if not only.search(symbol_of(factory, options)):
             continue
-        parameters = [
-            (name, str(parameter.annotation))
-            for name, parameter in inspect.signature(factory(**options)).parameters.items()
-        ]
-        entry, text = compile_to_llvm(factory, options, parameters)
+        entry, text = compile_to_llvm(factory, options, parameters_of(factory, options))
         module = llvm.parse_assembly(head + re.sub(r"^target .*\n", "", text, flags=re.MULTILINE))
         for value in (*module.functions, *module.global_variables):
             if value.name == entry:

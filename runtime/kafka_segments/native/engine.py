@@ -15,7 +15,7 @@ from typing import Any
 
 from kafka_segments.native import library
 
-__all__ = ["ArgumentTable", "Decoder", "has_crc32c", "load_decoder"]
+__all__ = ["ArgumentTable", "Decoder", "has_crc32c", "load_decoder", "parameters_of"]
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
@@ -82,11 +82,14 @@ def load_decoder(factory: Callable[..., Any], **options: bool) -> Decoder:
         return _decoders[key]
 
 
+def parameters_of(factory: Callable[..., Any], options: dict[str, bool]) -> list[tuple[str, str]]:
+    """Names and annotations of the parameters of what `factory(**options)` returns."""
+    found = inspect.signature(factory(**options)).parameters
+    return [(name, str(parameter.annotation)) for name, parameter in found.items()]
+
+
 def _load(factory: Callable[..., Any], options: dict[str, bool]) -> Decoder:
-    parameters = [
-        (name, str(parameter.annotation))
-        for name, parameter in inspect.signature(factory(**options)).parameters.items()
-    ]
+    parameters = parameters_of(factory, options)
     address = library.address_of(factory, options)
     if address is None:
         from kafka_segments.native import jit  # with llvmlite, which takes a while to load

@@ -194,6 +194,7 @@ def level_of(machine: str) -> str:
     return best
 
 
+@cache
 def _features() -> frozenset[str]:
     """Features of the first CPU, as Linux names them; none without /proc."""
     try:
