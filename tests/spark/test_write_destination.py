@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,29 @@ def test_a_frame_without_rows(tmp_path: Path) -> None:
     assert names(tmp_path / "to") == []
     write(tmp_path / "to", [frame("a")])
     assert names(tmp_path / "to") == ["a-0"]
+
+
+def test_a_task_that_goes_on_after_an_abort(tmp_path: Path) -> None:
+    """Spark does not wait for it: nothing that it makes meanwhile stays."""
+    for number in range(20):
+        job = writer(tmp_path / "to", frame("a").schema)
+        staging = next(tmp_path.iterdir())
+        made = threading.Event()
+
+        def go_on(staging: Path = staging, made: threading.Event = made) -> None:
+            with suppress(FileNotFoundError):
+                for piece in range(100_000):
+                    (staging / str(piece)).mkdir()
+                    (staging / str(piece) / "0.log").touch()
+                    if piece == 100:
+                        made.set()
+
+        task = threading.Thread(target=go_on)
+        task.start()
+        made.wait()
+        job.abort([])
+        task.join()
+        assert names(tmp_path) == [], number
 
 
 def test_links_are_followed(tmp_path: Path) -> None:

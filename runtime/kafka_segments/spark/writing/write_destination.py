@@ -11,6 +11,7 @@ import glob
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -130,8 +131,16 @@ class WriteDestination:
             outputs.publish_directory(made, self.real, self.path)
 
     def discard(self) -> None:
-        """Remove what the job left in its own directory, without raising."""
-        outputs.discard_directory(self.staging)
+        """Remove what the job left in its own directory, without raising.
+
+        Spark does not wait for the other tasks of a job that failed. Under its new name they create nothing
+        in the directory while it is removed.
+        """
+        removed = f"{self.staging}-removed"
+        with suppress(OSError):
+            os.rename(self.staging, removed)
+            outputs.discard_directory(removed)
+        outputs.discard_directory(self.staging)  # if it could not be renamed
 
 
 def _check_removable(path: str, real: str, names: Sequence[str]) -> None:
