@@ -81,7 +81,7 @@ def test_a_task_that_goes_on_after_an_abort(tmp_path: Path) -> None:
 
         task = threading.Thread(target=go_on)
         task.start()
-        made.wait()
+        assert made.wait(60)
         job.abort([])
         task.join()
         assert names(tmp_path) == [], number
