@@ -19,7 +19,7 @@ import time
 import tracemalloc
 from collections import Counter
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 from tests import addresses
@@ -93,8 +93,9 @@ def small_windows() -> None:
     """Have windows and pieces end among the entries of inputs, and everything fused."""
     from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner
 
-    scanner._LEN_FIRST_WINDOW, reader._FUSED_FROM, fused_scan.LEN_PIECE = 100, 0, 60
-    scanner._LEN_WINDOW = scanner._LEN_MEMORY_WINDOW = 400
+    replace(scanner, _LEN_FIRST_WINDOW=100, _LEN_WINDOW=400, _LEN_MEMORY_WINDOW=400)
+    replace(reader, _FUSED_FROM=0)
+    replace(fused_scan, LEN_PIECE=60)
     small = decoding.Capacity(num_rows=7, num_bytes=300, num_items=5)
     decoding.RecordDecoder.__init__.__kwdefaults__["capacity"] = small
 
@@ -103,7 +104,18 @@ def slow_cpu() -> None:
     """Be a CPU without instructions for checksums, for which they are not computed by compiled scanners."""
     from kafka_segments.segment.columnar import scanner
 
-    scanner.cpu = SimpleNamespace(has_crc32c=lambda: False)
+    replace(scanner, has_crc32c=lambda: False)
+
+
+def replace(module: ModuleType, **values: object) -> None:
+    """Replace what a module has under some names; one that it no longer has would have no effect.
+
+    Raises:
+        AttributeError: it has no such name.
+    """
+    for name, value in values.items():
+        getattr(module, name)
+        setattr(module, name, value)
 
 
 def run_kernels(options: argparse.Namespace, progress: Progress, result: Result) -> None:
