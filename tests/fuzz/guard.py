@@ -39,9 +39,9 @@ class _File:
         return self._path
 
 
-GUARD, _FILE = Guard(), _File()
+GUARD, FILE = Guard(), _File()
 
 
 def place(dice: Random, data: bytes) -> bytes | memoryview | str:
     """A source for `open_segment`: nearly always memory with nothing readable behind."""
-    return _FILE.place(data) if dice.randrange(8) == 0 else GUARD.place(data)
+    return FILE.place(data) if dice.randrange(8) == 0 else GUARD.place(data)

@@ -101,7 +101,9 @@ def ascending(dice: Random, data: bytes) -> bytes:
         width = 16 if entry.base_offset is None else entry.highest_offset - entry.base_offset + 1
         first = offset + width - 1 if entry.base_offset is None else offset
         if 0 < width < 1 << 31:
-            out[entry.position : entry.position + 8] = first.to_bytes(8, "big")
+            if dice.randrange(40) == 0:  # below 0, where no offset of a log is
+                first = dice.choice((-1, -width, -(1 << 40)))
+            out[entry.position : entry.position + 8] = first.to_bytes(8, "big", signed=True)
             offset += width + dice.choice((0, 0, 0, 3))
     return bytes(out)
 

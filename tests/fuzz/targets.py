@@ -202,7 +202,8 @@ def _magic3(dice: Random) -> tuple[str, None]:
         for event in segment.iter_events(on_damage="skip"):
             is_control = event.is_control if isinstance(event, Batch) else is_control
             num_records += isinstance(event, Record) and not is_control
-        num_rows = segment.read_batches(on_damage="skip").read_all().num_rows
+        columns = dice.choice((None, ("offset",), parts.COLUMNS))
+        num_rows = segment.read_batches(columns, on_damage="skip").read_all().num_rows
     assert (position, num_rows) == (len(data), num_records)
     return f"{min(num_records, 9)} records, {min(num_damaged, 1)} damaged", None
 

@@ -163,7 +163,7 @@ class OffsetCoverage:
     def _look_at_order(self, firsts: Offsets, lasts: Offsets) -> None:
         """Record whether offsets fall, and the first one that the segment should hold."""
         base = self._named[0]
-        if self.first is not None and self.first < base <= lasts.max():
+        if self.first is not None and max(self.first, self._greatest) < base <= lasts.max():
             self.first = int(firsts[lasts >= base][0])
         self.falls = self.falls or bool(
             firsts[0] <= self._greatest or (firsts[1:] <= np.maximum.accumulate(lasts)[:-1]).any()
