@@ -47,7 +47,18 @@ GROUPS = {
 
 # Which groups start first: the longest, so that two processes end at about the same time. Then come the tests
 # with a full form, then all others; within each, pytest-randomly has shuffled modules and their tests.
-FIRST_GROUPS = ("spark", "cluster", "connect", "packaging", "ingest", "node", "oracle", "broker", "s3")
+FIRST_GROUPS = (
+    "spark",
+    "fuzz",
+    "cluster",
+    "connect",
+    "packaging",
+    "ingest",
+    "node",
+    "oracle",
+    "broker",
+    "s3",
+)
 
 # What tests tell travels with their reports, as properties of these names.
 COUNTS, LINES = "counts of ", "lines on "

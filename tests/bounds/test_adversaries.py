@@ -21,8 +21,8 @@ from tests.forms import IS_FULL, pick
 pytest.importorskip("numba")
 pytest.importorskip("snappy")
 
-# In one process: what is measured is compiled once before, in the fixture `machine_code`.
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("adversaries")]
+# What is measured is compiled before, in the fixture `machine_code`: for a few tests in one process alone.
+pytestmark = [pytest.mark.long, *pick((pytest.mark.xdist_group("adversaries"),), ())]
 
 _ROOT = Path(__file__).parents[2]
 _SIZE = pick(2 << 10, 64 << 10)

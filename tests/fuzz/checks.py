@@ -77,11 +77,12 @@ def columnar(dice: Random, data: bytes) -> str:
 
 def compare(data: bytes, *, check_crc: bool = True) -> None:
     """The fast way, from memory and from a file, and the slow one: the same rows, the same damage."""
+    guarded = GUARD.place(data)
     options: dict[str, Any] = {"check_crc": check_crc, "max_decompressed": MAX_DECOMPRESSED}
     slow: list[Any] = []
     slow_damage: list[Any] = []
     try:
-        with open_segment(GUARD.place(data), **options) as segment:
+        with open_segment(guarded, **options) as segment:
             for event in segment.iter_events(on_damage="skip"):
                 if isinstance(event, Damage):
                     slow_damage.append(_unnamed(event))
@@ -89,7 +90,7 @@ def compare(data: bytes, *, check_crc: bool = True) -> None:
                     slow.append(row(event))
     except UnknownFormatError:
         return
-    for source in (GUARD.place(data), FILE.place(data)):
+    for source in (guarded, FILE.place(data)):
         quick: list[Damage] = []
         with open_segment(source, **options) as segment:
             fast = rows(segment.read_batches(on_damage=quick.append))

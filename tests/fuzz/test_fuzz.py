@@ -19,6 +19,7 @@ LEAST_COVERED = forms.pick(0.9, 0.95)
 
 
 @pytest.mark.long
+@pytest.mark.xdist_group("fuzz")
 @pytest.mark.parametrize("part", PARTS)
 def test_nothing_is_found(part: str, print_at_end: Print) -> None:
     report = campaign.Report()
