@@ -1,7 +1,7 @@
 """Run the tests of other languages in full, and write the table of docs/languages.md: `make test-languages`.
 
-The table is written if all languages have passed; what is missing is named. `KAITAI_RUNTIMES` names the
-folder or the archive with the runtimes of languages whose registries have none.
+The table is written if each language has passed with these schemas, now or earlier; what is missing is
+named. `KAITAI_RUNTIMES` names the folder with the runtimes of languages whose registries have none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The language matrix of docs/languages.md: what a full run has found, and of which schemas and programs.
+"""The language matrix of docs/languages.md: what a full run has found, and of which schemas and program.
 
 A full run notes each language under `.cache/`; `tools/languages.py` makes `matrix.json` of the notes, from
 which `tools/tables.py` makes the table.
@@ -33,12 +33,12 @@ VERSIONS = {
 }
 
 
-def digest() -> str:
-    """A digest of the schemas, without their words and dashed keys, and of the programs."""
+def digest(language: str) -> str:
+    """A digest of the schemas, without their words and dashed keys, and of a language's program."""
     found = hashlib.sha256()
     for path in sorted((ROOT / "schemas").glob("*.ksy")):
         found.update(json.dumps([path.stem, _bare(yaml.safe_load(path.read_text("utf-8")))]).encode())
-    for path in sorted(HERE.glob("*/*")):
+    for path in sorted((HERE / language.removesuffix("_98").removesuffix("_11")).iterdir()):
         if path.suffix != ".pyc":
             found.update(path.relative_to(HERE).as_posix().encode() + path.read_bytes())
     return found.hexdigest()
@@ -61,21 +61,22 @@ def note(language: Language, files: Sequence[Path], lines: Sequence[str]) -> Non
     kinds = ("entry", "record", "message", "varint")
     counts = {kind: sum(line.startswith(f"{kind} ") for line in lines) for kind in kinds}
     version = (done.stdout or done.stderr).splitlines()[0].strip()
-    found = {"digest": digest(), "version": version, "files": len(files), **counts}
+    found = {"digest": digest(language.name), "version": version, "files": len(files), **counts}
     NOTES.mkdir(parents=True, exist_ok=True)
     (NOTES / f"{language.name}.json").write_text(json.dumps(found))
 
 
 def collect() -> list[str]:
-    """Write `matrix.json` of the notes; return the names of languages that have none of these schemas."""
-    current, found, missing = digest(), {}, []
+    """Put what was noted into `matrix.json`; return the names of languages without a run of these schemas."""
+    found, missing = {}, []
+    former = json.loads(MATRIX.read_text(encoding="utf-8"))
     for language in LANGUAGES:
-        path = NOTES / f"{language.name}.json"
+        path, current = NOTES / f"{language.name}.json", digest(language.name)
         noted = json.loads(path.read_text()) if path.is_file() else {}
-        if noted.pop("digest", None) == current:
-            found[language.name] = {"title": language.title, "runtime": language.source, **noted}
-        else:
+        ran = {"title": language.title, "runtime": language.source, **noted}
+        found[language.name] = ran if noted.get("digest") == current else former[language.name]
+        if found[language.name]["digest"] != current:
             missing.append(language.name)
     if not missing:
-        MATRIX.write_text(json.dumps({"digest": current, "languages": found}, indent=1) + "\n")
+        MATRIX.write_text(json.dumps(found, indent=1) + "\n")
     return missing

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from compiler.toolchain import FOLDER
@@ -18,8 +16,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CACHE = ROOT / ".cache" / "languages"
 VARIABLE = "KAITAI_RUNTIMES"
-ARCHIVE = ROOT.parent / "shared" / "webide" / "kaitai-runtimes.tar.xz"
-"""Runtimes of the languages whose registries have none, where the variable names no folder or archive."""
+"""It names the folder with the runtimes that are on no registry, one folder a language."""
 
 
 class BuildError(Exception):
@@ -46,41 +43,23 @@ class Language:
     build: Callable[[Path, Path], list[str]]
     is_checked: bool = True
 
+    def is_asked_for(self) -> bool:
+        """Whether its runtime is on a registry, or in a folder that was named."""
+        return self.source != VARIABLE or bool(os.environ.get(VARIABLE))
+
     def missing(self) -> str | None:
         """Say what this machine lacks, or None."""
+        if not self.is_asked_for():
+            return f"{VARIABLE} names no folder with its runtime, which is on no registry"
         absent = [tool for tool in self.tools if shutil.which(tool) is None]
-        if absent:
-            return f"not on the PATH: {', '.join(absent)}"
-        if self.source == VARIABLE and runtimes() is None:
-            return (
-                f"no runtime: {VARIABLE} names no folder or archive of them, and {ARCHIVE.name} is not there"
-            )
-        return None
-
-
-@cache
-def runtimes() -> Path | None:
-    """The folder with the runtimes, one folder a language; None if there is none."""
-    given = Path(os.environ.get(VARIABLE) or ARCHIVE)
-    if given.is_dir():
-        return given
-    if not given.is_file():
-        return None
-    target = CACHE / given.name.partition(".")[0]
-    if not target.is_dir():
-        unpacked = CACHE / f".{os.getpid()}"
-        with tarfile.open(given) as archive:
-            archive.extractall(unpacked, filter="data")
-        (inside,) = unpacked.iterdir()
-        inside.rename(target)
-        unpacked.rmdir()
-    return target
+        return f"not on the PATH: {', '.join(absent)}" if absent else None
 
 
 def _runtime(name: str) -> Path:
-    found = runtimes()
-    assert found is not None  # `missing` has looked
-    return found / name
+    found = Path(os.environ[VARIABLE], name)
+    if not found.is_dir():
+        raise BuildError(f"{VARIABLE} names a folder without runtime: {found} is no directory")
+    return found
 
 
 def run(command: Sequence[str | Path], cwd: Path, **environment: str) -> None:
@@ -108,13 +87,9 @@ def _java(classes: Path, work: Path) -> list[str]:
 
 
 def _go(classes: Path, work: Path) -> list[str]:
-    module = "github.com/kaitai-io/kaitai_struct_go_runtime"
     shutil.copytree(classes / "kafka", work / "kafka")
-    shutil.copy(HERE / "go" / "main.go", work)
-    shutil.copy(_runtime("go") / "go.sum", work)
-    (work / "go.mod").write_text(
-        f"module example\n\ngo 1.21\n\nrequire {module} v0.0.0\n\nreplace {module} => {_runtime('go')}\n"
-    )
+    for name in ("main.go", "go.mod"):
+        shutil.copy(HERE / "go" / name, work)
     caches = {
         "GOPATH": str(CACHE / "go"),
         "GOCACHE": str(CACHE / "go-build"),
@@ -183,7 +158,7 @@ def _nim(classes: Path, work: Path) -> list[str]:
 LANGUAGES = (
     Language("javascript", "JavaScript", ("node",), "npm", _javascript),
     Language("java", "Java", ("javac", "mvn"), "Maven Central", _java),
-    Language("go", "Go", ("go",), VARIABLE, _go),
+    Language("go", "Go", ("go",), "Go module proxy", _go),
     Language("cpp_stl_98", "C++98", ("g++",), VARIABLE, _cpp("98")),
     Language("cpp_stl_11", "C++11", ("g++",), VARIABLE, _cpp("11")),
     Language("csharp", "C#", ("mcs", "mono"), VARIABLE, _csharp),

@@ -15,10 +15,11 @@ BUNDLE = ROOT / "generated" / "webide"
 
 
 @pytest.fixture(scope="session")
-def ide(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[WebIde]:
+def ide(request: pytest.FixtureRequest) -> Iterator[WebIde]:
     """Steps 1 to 3 of the instructions: the files are in the IDE, and the main schema is compiled."""
-    need_ide()
-    with served(tmp_path_factory.mktemp("ide")) as address, new_page(browser) as page:
+    out = need_ide()
+    browser: Browser = request.getfixturevalue("browser")
+    with served(out) as address, new_page(browser) as page:
         found = WebIde(page, address)
         order = (BUNDLE / "upload-order.txt").read_text(encoding="utf-8").splitlines()
         found.upload([BUNDLE / name for name in order if not name.startswith("#")])

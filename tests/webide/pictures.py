@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 
 from PIL import Image
 from tests.chromium import started_browser
-from tests.webide.web_ide import ROOT, WebIde, new_page, opened, served
+from tests.webide.web_ide import ROOT, WebIde, need_ide, new_page, opened, served
 
 PICTURES = ROOT / "docs" / "pictures"
 BUNDLE = ROOT / "generated" / "webide"
@@ -20,7 +18,7 @@ def main() -> None:
     """Take the pictures anew."""
     PICTURES.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        address = stack.enter_context(served(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+        address = stack.enter_context(served(need_ide()))
         ide = WebIde(stack.enter_context(new_page(stack.enter_context(started_browser()))), address)
         ide.upload(
             [path for path in sorted(BUNDLE.iterdir()) if path.name not in ("README.md", "upload-order.txt")]

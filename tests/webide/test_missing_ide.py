@@ -8,18 +8,17 @@ import pytest
 from tests.webide import web_ide
 
 
-@pytest.mark.parametrize("required", ["", "spark", "all", "node,browser"])
-def test_no_ide_is_a_failure_where_browsers_are_required(
-    required: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("KAITAI_WEBIDE_OUT", raising=False)
-    monkeypatch.setattr(web_ide, "ARCHIVE", tmp_path / "absent")
+@pytest.mark.parametrize("required", ["", "all", "node,browser"])
+def test_no_ide_is_asked_for_where_no_folder_is_named(required: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(web_ide.VARIABLE, raising=False)
     monkeypatch.setenv("KAFKA_SEGMENTS_REQUIRE", required)
-    outcome = pytest.fail.Exception if required in ("all", "node,browser") else pytest.skip.Exception
-    with pytest.raises(outcome, match="KAITAI_WEBIDE_OUT"):
+    with pytest.raises(pytest.skip.Exception, match=web_ide.VARIABLE):
         web_ide.need_ide()
-    monkeypatch.setenv("KAITAI_WEBIDE_OUT", str(tmp_path))
-    with pytest.raises(outcome, match=r"has no index\.html"):
+
+
+def test_a_folder_without_the_ide_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(web_ide.VARIABLE, str(tmp_path))
+    with pytest.raises(pytest.fail.Exception, match=r"has no index\.html"):
         web_ide.need_ide()
     (tmp_path / "index.html").touch()
-    web_ide.need_ide()
+    assert web_ide.need_ide() == tmp_path

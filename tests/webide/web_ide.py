@@ -1,16 +1,13 @@
-"""The Kaitai Web IDE in Debian's Chromium: its build unpacked and served on 127.0.0.1, driven as a user
-does.
+"""The Kaitai Web IDE in Debian's Chromium: its build served on 127.0.0.1, driven as a user does.
 
-The IDE is on no package registry, and its licence is the GPL: its build (of
-kaitai-io/kaitai_struct_webide at a02d396, which ide.kaitai.io serves) comes from the folder that
-`KAITAI_WEBIDE_OUT` names, or from the archive `ARCHIVE` beside the repository.
+The IDE is on no package registry, and its licence is the GPL: its build comes from the folder that
+`KAITAI_WEBIDE_OUT` names, and from nowhere else.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import tarfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 ROOT = Path(__file__).resolve().parents[2]
-ARCHIVE = ROOT.parent / "shared" / "webide" / "ide-build.tar.xz"
+VARIABLE = "KAITAI_WEBIDE_OUT"
 SIZE = {"width": 1440, "height": 860}
 
 _LINES = """() => [...document.querySelectorAll('#parsedDataTree .jstree-anchor')].map(anchor => {
@@ -39,36 +36,21 @@ _SETTLED = """name => kaitaiIde.root && (name.endsWith('.ksy')
   ? `${kaitaiIde.app.compilerService.ksySchema.meta.id}.ksy` : kaitaiIde.app.inputFsItem.fn) === name"""
 
 
-def missing_ide() -> str | None:
-    """What is not there to serve the IDE."""
-    folder = os.environ.get("KAITAI_WEBIDE_OUT")
-    if folder is not None and not Path(folder, "index.html").is_file():
-        return f"KAITAI_WEBIDE_OUT names no build of the Kaitai Web IDE: {folder} has no index.html"
-    if folder is None and not ARCHIVE.is_file():
-        return (
-            "no build of the Kaitai Web IDE: name its folder by KAITAI_WEBIDE_OUT (docs/webide.md has how to "
-            "build it)"
+def need_ide() -> Path:
+    """The build of the IDE: without a folder of it a test is skipped, with a wrong one it fails."""
+    named = os.environ.get(VARIABLE)
+    if not named:
+        pytest.skip(f"[browser] {VARIABLE} names no build of the Kaitai Web IDE, which is on no registry")
+    if not Path(named, "index.html").is_file():
+        pytest.fail(
+            f"{VARIABLE} names no build of the Kaitai Web IDE: {named} has no index.html", pytrace=False
         )
-    return None
-
-
-def need_ide() -> None:
-    """Skip a test where there is no IDE, or fail it where tests in a browser are required."""
-    reason = missing_ide()
-    if reason and {"all", "browser"} & {*os.environ.get("KAFKA_SEGMENTS_REQUIRE", "").split(",")}:
-        pytest.fail(f"KAFKA_SEGMENTS_REQUIRE asks for the browser tests, but: {reason}", pytrace=False)
-    if reason:
-        pytest.skip(f"[browser] {reason}")
+    return Path(named)
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve the build of the IDE; gives its address. `folder` is for what is unpacked."""
-    named = os.environ.get("KAITAI_WEBIDE_OUT")
-    if named is None:
-        with tarfile.open(ARCHIVE) as archive:
-            archive.extractall(folder, filter="data")
-    out = Path(named) if named else folder / "ide"
+def served(out: Path) -> Iterator[str]:
+    """Serve the build of the IDE; gives its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(out)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
