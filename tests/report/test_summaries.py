@@ -18,7 +18,7 @@ from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogEnd
 from kafka_segments.log.replicas import resolve
-from kafka_segments.report.log_summary import LogSummary, lost_ranges, summarize_log
+from kafka_segments.report.log_summary import LogSummary, summarize_log
 from kafka_segments.report.message_samples import read_messages
 from kafka_segments.report.report_totals import ReportTotals
 
@@ -99,8 +99,7 @@ def test_damage_and_missing_offsets(tmp_path: Path) -> None:
     logs.damaged(tmp_path / "t-0")
     summary = summary_of(tmp_path / "t-0")
     assert {one.finding.kind for one in summary.places} == {Kind.DAMAGE, Kind.LOST}
-    assert lost_ranges(summary.outcome.damage) == [(2, 4), (6, 10)]
-    assert summary.num_lost == 6
+    assert summary.lost == [(2, 4), (6, 10)]
     assert [one.num_batches for one in summary.segments] == [2, 1]
     assert [one.num_absent for one in summary.segments] == [0, 0]
     assert summary.segments[0].damaged_bytes > 0
@@ -194,7 +193,7 @@ def test_a_payload_that_does_not_decompress_is_damage(tmp_path: Path) -> None:
 def test_what_the_cleaner_removed_is_absent_and_not_lost(tmp_path: Path) -> None:
     logs.horizons(tmp_path / "t-0")
     summary = summary_of(tmp_path / "t-0")
-    assert (summary.segments[0].num_absent, summary.num_lost) == (2, 0)
+    assert (summary.segments[0].num_absent, summary.lost) == (2, [])
     assert summary.horizons.range() == (logs.START + logs.HOUR, logs.START + logs.HOUR + 1000)
 
 

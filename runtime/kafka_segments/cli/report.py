@@ -21,6 +21,7 @@ from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.options import option_names
+from kafka_segments.query.query import Topics
 from kafka_segments.query.query_options import files_of, query_of
 from kafka_segments.query.resolve import logs_asked_for, select
 
@@ -158,12 +159,16 @@ def _logs(
     query = query_of(options_of(arguments))
     paths = [path if is_address(path) else os.path.abspath(path) for path in others]
     if paths:
-        found = logs_asked_for(places, paths, query, files_of(options), skipped, prefer_names=True)
-        chosen, _left_out = select(found, query.topics)
-        num_empty = sum(not log.pieces for log in chosen)
-        if num_empty == len(chosen) and not single:
+        is_all = query.topics == Topics()  # the verdict is about internal topics, too
+        is_merged = (lambda _topic: True) if is_all else None
+        files = files_of(options)
+        found = logs_asked_for(places, paths, query, files, skipped, prefer_names=True, is_merged=is_merged)
+        chosen = [log for log in (found if is_all else select(found, query.topics)[0]) if log.pieces]
+        if not chosen and not single:
             raise OptionError("there is no segment to report on in these paths", path=", ".join(paths))
-        yield from ((log, True) for log in chosen if log.pieces)
+        if not is_all:
+            skipped.append(SkippedFiles(("other topics",), "they were not asked for"))
+        yield from ((log, True) for log in chosen)
     yield from ((_log_of(path), False) for path in single)
 
 

@@ -220,6 +220,11 @@ class PartitionLog:
             self.log_start_offset, *marks, self.cleaned_up_to, self.without_log, self.swaps
         )
 
+    @property
+    def noted_end(self) -> int:
+        """The end that the log had at least, by its checkpoints; 0 if nothing notes one."""
+        return max(self.noted.high_watermark or 0, self.noted.recovery_point or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Split:

@@ -90,7 +90,7 @@ class Partition(Handle):
         self.segments = tuple(piece.segment for piece in log.pieces)
         self.log_start_offset = log.log_start_offset
         self.is_whole = is_whole
-        self._noted_end = max(log.noted.high_watermark or 0, log.noted.recovery_point or 0)
+        self._noted_end = log.noted_end
         self._places = places
         self._open_stored = open_stored
         self._by_indexes = outcomes_from == "indexes"

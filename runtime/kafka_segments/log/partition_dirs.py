@@ -33,7 +33,7 @@ from kafka_segments.formats.file_names import (
 )
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.skipped_files import SkipCollector
+from kafka_segments.log.skipped_files import NO_SEGMENT, SkipCollector
 
 __all__ = ["Directory", "PartitionFinder", "Wanted", "run_at_once"]
 
@@ -232,6 +232,8 @@ class PartitionFinder:
         plain = parse_directory_name(entry.name)
         tiered = tiered_names(entry.name, topic) if self._tiers else []
         if not self._holds(children):
+            if plain and not tiered:
+                self.skipped.add(entry.path, NO_SEGMENT)
             return (self._recursive or bool(tiered)) and self._descend(entry.path, children)
         found: tuple[TopicPartition, str | None] | None = (plain, None) if plain else None
         if not _is_brokers(children):

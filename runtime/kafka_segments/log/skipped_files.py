@@ -9,7 +9,7 @@ from kafka_segments.formats.file_names import LEFT_ALONE, SEGMENT_NAME
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.loggers import get_logger
 
-__all__ = ["WITH_MORE", "SkipCollector", "SkippedFiles", "log_skipped"]
+__all__ = ["NO_SEGMENT", "WITH_MORE", "SkipCollector", "SkippedFiles", "log_skipped"]
 
 _log = get_logger(__name__)
 
@@ -26,6 +26,7 @@ _SUFFIXES = {
     ".swap": "finished work of the log cleaner (.swap), which a broker takes in when it starts, in place of "
     "the segments that it was made from (or deletes, if a .cleaned file begins at its offset or below)",
 }
+NO_SEGMENT = "no segment is in it"
 WITH_MORE = "a segment's name with more behind it: decompress or rename it, if it is to be read"
 _ENDS = (".log", *_SUFFIXES)
 _ABOUT_TO_BE_DELETED = (_ASIDE["-delete"], _SUFFIXES[".deleted"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kafka_segments.log.findings import Kind
 from kafka_segments.report.charts import Chart, Track, Value, track_chart
-from kafka_segments.report.log_summary import DamagedPlace, LogSummary, lost_ranges
+from kafka_segments.report.log_summary import DamagedPlace, LogSummary
 from kafka_segments.report.producer_totals import ProducerSpan
 from kafka_segments.report.segment_totals import SegmentTotals
 from kafka_segments.report.transaction_spans import TransactionSpan
@@ -48,7 +48,7 @@ def _offsets(summary: LogSummary) -> Chart:
     notes = []
     if summary.epochs.num_left_out:
         notes.append(f"{plural(summary.epochs.num_left_out, 'later epoch')} drawn as one")
-    if len(lost_ranges(summary.outcome.damage)) > _MAX_LOST:
+    if len(summary.lost) > _MAX_LOST:
         notes.append(f"only the first {_MAX_LOST} lost ranges are drawn")
     chart = track_chart("Offsets", "offset", domain, tracks)
     return replace(chart, legend=legend, note="; ".join(notes))
@@ -78,7 +78,7 @@ def _present(summary: LogSummary) -> Iterator[Value]:
 
 
 def _lost(summary: LogSummary) -> Iterator[Value]:
-    for first, end in lost_ranges(summary.outcome.damage)[:_MAX_LOST]:
+    for first, end in summary.lost[:_MAX_LOST]:
         words = f"lost: offsets {first} to {end - 1}"
         yield Value(first, end, words, "bad", is_outlined=True)
 

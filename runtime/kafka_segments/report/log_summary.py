@@ -109,9 +109,19 @@ class LogSummary:
         return kinds.total() - kinds[Kind.PENDING]
 
     @property
-    def num_lost(self) -> int:
-        """Offsets that are lost, as far as damage and gaps name them."""
-        return sum(end - first for first, end in lost_ranges(self.outcome.damage))
+    def lost(self) -> list[tuple[int, int]]:
+        """Offsets that are lost, as far as damage, gaps and checkpoints name them: see `lost_ranges`."""
+        return lost_ranges(self.outcome.damage, self.log.noted_end)
+
+    @property
+    def is_more_lost(self) -> bool:
+        """Whether damage may have held offsets that nothing names."""
+        return any(
+            (one.first_lost_offset is None) != (one.last_lost_offset is None)
+            and (one.first_lost_offset is None or one.first_lost_offset >= self.log.noted_end)
+            and _kind_of(one, self.log) is not Kind.PENDING
+            for one in self.outcome.damage
+        )
 
     def add(self, columns: HeaderColumns, at: int) -> None:
         """Add the next headers of the segment with a number."""
@@ -129,13 +139,18 @@ class LogSummary:
         self.horizons.add(columns.delete_horizon[has_horizon], ones)
 
 
-def lost_ranges(damages: Sequence[Damage]) -> list[tuple[int, int]]:
-    """Return the lost offsets that damages name, as first offset and offset after the last one, merged."""
-    known = sorted(
-        (one.first_lost_offset, one.last_lost_offset + 1)
+def lost_ranges(damages: Sequence[Damage], noted_end: int = 0) -> list[tuple[int, int]]:
+    """Return the lost offsets that damages name, as first offset and offset after the last one, merged.
+
+    Args:
+        damages: of a log.
+        noted_end: of the log, by its checkpoints; damage at its end holds offsets up to there.
+    """
+    bounds = (
+        (one.first_lost_offset, noted_end if one.last_lost_offset is None else one.last_lost_offset + 1)
         for one in damages
-        if one.first_lost_offset is not None and one.last_lost_offset is not None
     )
+    known = sorted((first, end) for first, end in bounds if first is not None and first < end)
     merged: list[tuple[int, int]] = []
     for first, end in known:
         if merged and first <= merged[-1][1]:

@@ -67,7 +67,7 @@ def page_of(totals: ReportTotals, facts: PageFacts) -> str:
         totals=totals,
         rows=page_tables.partition_rows(totals, {view["row"].anchor for view in details}),
         tiles=page_tables.tiles(totals),
-        verdict=page_tables.verdict(totals),
+        verdict=page_tables.verdict(totals, facts.skipped),
         findings=page_tables.finding_rows(totals, anchors),
         over_time=_over_time(totals.times, _topics(totals)),
         codecs=_codecs(totals),

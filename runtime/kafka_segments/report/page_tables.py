@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
 from kafka_segments.report.log_charts import shown_segments
 from kafka_segments.report.log_summary import DamagedPlace, LogSummary
 from kafka_segments.report.report_totals import IN_DOUBT, LogRow, ReportTotals, label_of
@@ -62,11 +62,16 @@ def tiles(totals: ReportTotals) -> list[tuple[str, str, str]]:
     states = {state: sum(row.transactions[state] for row in rows) for state in STATES}
     span = totals.times.window()
     lost = sum(row.num_lost for row in rows)
+    least = "at least " if any(row.is_more_lost for row in rows) else ""
     found = [
         (*_counted(len(rows), "partition"), f"of {plural(len(topics), 'topic')}"),
         (*_counted(sum(row.num_segments for row in rows), "segment"), bytes_words(size)),
         (*_counted(sum(row.num_records for row in rows), "record"), f"in {plural(num_batches, 'batch')}"),
-        (number_words(sum(row.num_places for row in rows)), "damaged or missing", f"{lost:,} offsets lost"),
+        (
+            number_words(sum(row.num_places for row in rows)),
+            "damaged or missing",
+            f"{least}{lost:,} offsets lost",
+        ),
         (
             *_counted(sum(states.values()), "transaction"),
             ", ".join(f"{count:,} {state}" for state, count in states.items() if count) or "none",
@@ -87,8 +92,8 @@ def _counted(number: int, noun: str) -> tuple[str, str]:
     return first, second
 
 
-def verdict(totals: ReportTotals) -> tuple[str, str]:
-    """Return a class of the style sheet and a sentence on whether something is wrong."""
+def verdict(totals: ReportTotals, skipped: Sequence[str]) -> tuple[str, str]:
+    """Return a class of the style sheet and sentences: whether something is wrong, and what was not read."""
     counts = totals.num_findings
     parts = [
         ("damaged place", "", counts[Kind.DAMAGE.value]),
@@ -99,9 +104,12 @@ def verdict(totals: ReportTotals) -> tuple[str, str]:
         ("log", " that could not be read", len(totals.failures)),
     ]
     wrong = [plural(count, noun) + more for noun, more, count in parts if count]
+    not_read = [f"{counts[kind.value]:,} {kind.value}" for kind in LEFT_OUT_KINDS if counts[kind.value]]
+    not_read = [*skipped, *not_read]
+    rest = f" Not read: {'. '.join(not_read)}." if not_read else ""
     if wrong:
-        return "bad", f"Something is wrong: {', '.join(wrong)}."
-    return "good", "Nothing is damaged or missing."
+        return "bad", f"Something is wrong: {', '.join(wrong)}.{rest}"
+    return "good", f"Nothing is damaged or missing{' in what was read' if rest else ''}.{rest}"
 
 
 def finding_rows(totals: ReportTotals, anchors: dict[int, str]) -> TableRows:
@@ -149,13 +157,17 @@ def _partition_row(row: LogRow) -> Row:
         str(row.first_offset),
         str(row.end_offset),
         number_words(row.num_places),
-        number_words(row.num_lost),
+        _lost_words(row),
         number_words(row.num_absent),
         " / ".join(f"{states[state]:,}" for state in ("committed", "aborted", "open")),
         " ".join(row.codecs) or "-",
         time_words(row.first_timestamp),
         time_words(row.last_timestamp),
     )
+
+
+def _lost_words(row: LogRow) -> str:
+    return f"at least {row.num_lost:,}" if row.is_more_lost else number_words(row.num_lost)
 
 
 def log_facts(row: LogRow, summary: LogSummary) -> list[tuple[str, str]]:
@@ -171,7 +183,7 @@ def log_facts(row: LogRow, summary: LogSummary) -> list[tuple[str, str]]:
         ("cleaned up to offset", "-" if log.cleaned_up_to is None else str(log.cleaned_up_to)),
         (
             "offsets without a record",
-            f"{number_words(row.num_absent)} absent, {number_words(row.num_lost)} lost",
+            f"{number_words(row.num_absent)} absent, {_lost_words(row)} lost",
         ),
     ]
     if end.is_live:

@@ -172,7 +172,7 @@ _DIRECTORIES = [
     ("duplicate-partition", "a partition in two log directories of a node", "use one of them", _FILES),
     (
         "missing-partition",
-        "a partition that the checkpoints of a clean shutdown name, and that is not there",
+        "a partition that checkpoints name and that has no segment, or (after a clean shutdown) is not there",
         "find its directory, or take it from a replica",
         _LOST,
     ),

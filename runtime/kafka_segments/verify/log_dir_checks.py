@@ -6,7 +6,7 @@ of another cluster or node, and on a partition that it finds twice (LogManager, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from kafka_segments.formats.file_names import (
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import HIGH_WATERMARK, META_PROPERTIES, RECOVERY_POINT, ROOT_FILES
 from kafka_segments.log.model import PartitionCopy
-from kafka_segments.log.skipped_files import WITH_MORE, SkippedFiles
+from kafka_segments.log.skipped_files import NO_SEGMENT, WITH_MORE, SkippedFiles
 from kafka_segments.verify.partition_checks import VerifyOptions
 from kafka_segments.verify.sink import CheckSink
 
@@ -69,13 +69,14 @@ def check_log_dirs(
     _check_topic_ids(copies, sink)
     _check_partition_metadata(places, roots, copies, sink)
     _check_duplicates(roots, copies, sink)
+    empty = {path for one in skipped if one.why == NO_SEGMENT for path in one.paths}
     for root in roots if is_whole else ():
-        _check_missing(places, root, sink)
+        _check_missing(places, root, empty, sink)
 
 
 def _check_names(skipped: Sequence[SkippedFiles], sink: CheckSink) -> None:
     for one in skipped:
-        if one.why == WITH_MORE:  # which a broker ignores
+        if one.why in (NO_SEGMENT, WITH_MORE):  # lawful: a broker fills it, or ignores it
             sink.note(str(one))
             continue
         for path in one.paths:
@@ -191,28 +192,34 @@ def _check_duplicates(roots: Sequence[_Root], copies: Sequence[PartitionCopy], s
             sink.add("duplicate-partition", f"{detail}: a broker does not start", path=copy.path)
 
 
-def _check_missing(places: Places, root: _Root, sink: CheckSink) -> None:
-    """Report partitions that a broker has noted on a clean shutdown, and that are gone since then."""
-    if _CLEAN_SHUTDOWN not in root.names or not sink.wants("missing-partition"):
+def _check_missing(places: Places, root: _Root, empty: Set[str], sink: CheckSink) -> None:
+    """Report partitions that a broker has noted, and that are gone since then, or have lost all segments."""
+    if not sink.wants("missing-partition"):
         return
-    noted = [set(_noted(places, root, name)) for name in (HIGH_WATERMARK, RECOVERY_POINT)]
-    for topic, partition in sorted(noted[0] & noted[1]):
-        name = f"{topic}-{partition}"
-        if name in root.names or parse_directory_name(name) is None:
+    watermarks, points = (_noted(places, root, name) for name in (HIGH_WATERMARK, RECOVERY_POINT))
+    for key in sorted({*watermarks, *points}):
+        name = f"{key[0]}-{key[1]}"
+        path = f"{root.path}/{name}"
+        end = max(watermarks.get(key, 0), points.get(key, 0))
+        if path in empty and end:
+            detail = f"no segment is in it, and by the checkpoints its log ended at offset {end}"
+            sink.add("missing-partition", detail, path=path)
+        is_noted = _CLEAN_SHUTDOWN in root.names and key in watermarks and key in points
+        if not is_noted or name in root.names or parse_directory_name(name) is None:
             continue
         # Checkpoints have the partition of a -future directory, too.
         if not any(one.startswith(f"{name}.") and one.endswith(LEFT_ALONE) for one in root.names):
             detail = f"{HIGH_WATERMARK} and {RECOVERY_POINT} have {name}, which is not there"
-            sink.add("missing-partition", detail, path=f"{root.path}/{name}")
+            sink.add("missing-partition", detail, path=path)
 
 
-def _noted(places: Places, root: _Root, name: str) -> Iterable[tuple[str, int]]:
+def _noted(places: Places, root: _Root, name: str) -> Mapping[tuple[str, int], int]:
     if name not in root.names:
-        return ()
+        return {}
     try:
         with closing(places.open(f"{root.path}/{name}")) as source:
             size = min(source.size, formats.MAX_LEN_OFFSET_CHECKPOINT + 1)
             return formats.read_offset_checkpoint(source.read(0, size))
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        return ()  # checkpoint-file reports it
+        return {}  # checkpoint-file reports it

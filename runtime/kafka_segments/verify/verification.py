@@ -115,7 +115,7 @@ def iter_findings(
         summary.add(result)
         yield from result.findings
     if not subject.is_single:
-        found = list(_of_directories(reading.places, subject, options))
+        found = list(_of_directories(reading.places, subject, options, summary))
         summary.count(found)
         yield from found
 
@@ -150,10 +150,13 @@ def _results(
             yield result
 
 
-def _of_directories(places: Places, subject: VerifySubject, options: VerifyOptions) -> Iterator[Finding]:
+def _of_directories(
+    places: Places, subject: VerifySubject, options: VerifyOptions, summary: VerifySummary
+) -> Iterator[Finding]:
     """Yield what several files and directories show together."""
     sink = CheckSink("", -1, options.checks)
     check_log_dirs(places, subject.copies, subject.skipped, options, sink, is_whole=subject.is_whole)
+    summary.notes += sink.notes
     yield from sink.findings
     for (topic, partition), group in groupby(subject.copies, key=lambda one: (one.topic, one.partition)):
         copies = [one for one in group if all(each.form == "plain" for each in one.segments)]
