@@ -6,42 +6,16 @@
 // standard output: for each of them one line of JSON, the tree (see trees.py, which makes the same from the Python
 // classes), or {"error": "..."} if the parser threw
 //
-// Strategy: everything in one process; all schemas are compiled once, in the compiler's debug mode, which is the Web
-// IDE's. Where that fills in attributes one by one, what stands in an object under a plain name was read from the
-// stream or given as a parameter, and what its prototype has a getter for is an instance.
+// Strategy: everything in one process. Where debug mode (classes.js) fills in attributes one by one, what stands in
+// an object under a plain name was read from the stream or given as a parameter, and what its prototype has a getter
+// for is an instance.
 const fs = require('fs');
 const path = require('path');
-const vm = require('vm');
 const readline = require('readline');
 const {createHash} = require('crypto');
+const {loadClasses, read} = require('./classes.js');
 
 const [compilerFolder, schemaFolder] = process.argv.slice(2).map(folder => path.resolve(folder));
-const ksc = require(path.join(compilerFolder, 'ksc.js'));
-const KaitaiStream = require(require.resolve('kaitai-struct/KaitaiStream', {paths: [compilerFolder]}));
-
-/** Compile all schemas; returns a function from a schema's name to its class. */
-async function loadClasses() {
-  const compiler = ksc.loadCompiler('javascript', '', () => {});
-  const texts = {};
-  for (const name of fs.readdirSync(schemaFolder).filter(file => file.endsWith('.ksy'))) {
-    Object.assign(texts, await ksc.compileSchema(compiler, 'javascript', path.join(schemaFolder, name), true));
-  }
-  const loaded = {'kaitai-struct/KaitaiStream': KaitaiStream};
-  const load = name => {
-    const key = name.replace(/^\.\//, '');
-    if (!(key in loaded)) {
-      const module = {exports: loaded[key] = {}};
-      const wrapper = `(function (exports, require, module) {${texts[`${key}.js`]}\n})`;
-      vm.runInThisContext(wrapper, {filename: `${key}.js`})(module.exports, load, module);
-      loaded[key] = module.exports;
-    }
-    return loaded[key];
-  };
-  return schema => {
-    const className = schema.split('_').map(word => word[0].toUpperCase() + word.slice(1)).join('');
-    return load(className)[className];
-  };
-}
 
 function tree(value) {
   if (value instanceof Uint8Array) {
@@ -69,20 +43,12 @@ function tree(value) {
 }
 
 function parse(classOf, {schema, file, params}) {
-  const bytes = fs.readFileSync(file);
-  const stream = new KaitaiStream(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
-  const Class = classOf(schema);
-  try {
-    const root = new Class(stream, null, null, ...(params || []));
-    root._read();
-    return tree(root);
-  } catch (error) {
-    return {error: String(error.name || error), message: String(error.message)};
-  }
+  const {root, error} = read(classOf(schema), file, params);
+  return error ? {error: String(error.name || error), message: String(error.message)} : tree(root);
 }
 
 async function main() {
-  const classOf = await loadClasses();
+  const classOf = await loadClasses(compilerFolder, schemaFolder);
   for await (const line of readline.createInterface({input: process.stdin})) {
     const text = JSON.stringify(parse(classOf, JSON.parse(line))) + '\n';
     if (!process.stdout.write(text)) await new Promise(resolve => process.stdout.once('drain', resolve));
