@@ -60,8 +60,8 @@ class Directory:
         """The names of the segments, by offset."""
         return sorted(name for name in self.files if name.endswith(".log"))
 
-    def write(self, root: Path, holder: Holder) -> Path:
-        """Write it below a new folder; returns the partition's directory."""
+    def write(self, root: Path, holder: Holder | None) -> Path:
+        """Write it below a new folder; returns the partition's directory. A live one needs a holder."""
         shutil.rmtree(root, ignore_errors=True)
         partition = root / self.sound.name
         partition.mkdir(parents=True)
@@ -76,7 +76,7 @@ class Directory:
         (root / "meta.properties").write_text(_PROPERTIES)
         if self.is_clean:
             (root / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
-        if self.is_live:
+        if self.is_live and holder is not None:
             os.link(holder.path, root / ".lock")
         return partition
 

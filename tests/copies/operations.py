@@ -1,0 +1,299 @@
+"""What can happen to a copy of a partition, beside the kinds of `tests/invariant/mutations.py`."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+
+from tests.copies.entries import Entry, entries_in, with_checksum
+from tests.invariant import mutations
+from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
+from tests.invariant.decode import LEN_HEADER
+from tests.invariant.directory import BESIDE, Directory, base_of, end_of
+from tests.invariant.mutations import Mutation
+from tests.invariant.sources import generated
+
+EPOCHS = "leader-epoch-checkpoint"
+
+Change = Callable[[bytearray], None]
+
+_FIELDS = {
+    "length": (8, ">i"),
+    "leader_epoch": (12, ">i"),
+    "magic": (16, ">b"),
+    "last_offset_delta": (23, ">i"),
+    "base_timestamp": (27, ">q"),
+    "max_timestamp": (35, ">q"),
+    "producer_id": (43, ">q"),
+    "producer_epoch": (51, ">h"),
+    "base_sequence": (53, ">i"),
+    "count": (57, ">i"),
+}
+"""Where a field of a batch of magic 2 stands, and its form."""
+_OFS_ATTRIBUTES = 21
+
+
+def _field(name: str) -> Mutation:
+    position, form = _FIELDS[name]
+    bits = 8 * struct.calcsize(form)
+
+    def edit(directory: Directory, rng: random.Random) -> bool:
+        def change(data: bytearray) -> None:
+            (value,) = struct.unpack_from(form, data, position)
+            struct.pack_into(form, data, position, _signed(_another(rng, value, bits), bits))
+
+        return _edit(directory, rng, change)
+
+    edit.__name__ = name
+    return edit
+
+
+def _another(rng: random.Random, value: int, bits: int) -> int:
+    low, any_bit = value ^ 1 << rng.randrange(4), value ^ 1 << rng.randrange(bits)
+    return rng.choice((low, low, any_bit, value + 1, value - 1, 0, 77, rng.getrandbits(bits)))
+
+
+def _signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def base_offset_low(directory: Directory, rng: random.Random) -> bool:
+    """Flip a low bit of a base offset, which no checksum covers."""
+    return _edit(directory, rng, lambda data: _shift(data, rng.randrange(5)))
+
+
+def base_offset_high(directory: Directory, rng: random.Random) -> bool:
+    """Flip any other bit of a base offset."""
+    return _edit(directory, rng, lambda data: _shift(data, rng.randrange(5, 64)))
+
+
+def _shift(data: bytearray, bit: int) -> None:
+    (base,) = struct.unpack_from(">Q", data)
+    struct.pack_into(">Q", data, 0, base ^ 1 << bit)
+
+
+def shifted_alike(directory: Directory, rng: random.Random) -> bool:
+    """Move neighbouring batches by the same number of offsets."""
+    name, entries = _some_entries(directory, rng)
+    if len(entries) < 2:
+        return False
+    count = rng.randint(2, min(4, len(entries)))
+    first = rng.randrange(len(entries) - count + 1)
+    distance = rng.choice((1, 3, 8, -1, -4, 1 << rng.randrange(5, 40)))
+    moved = entries[first : first + count]
+    if moved[0].base + distance < 0:
+        return False
+    pieces = [struct.pack(">q", one.base + distance) + one.data[8:] for one in moved]
+    _replace(directory, name, (moved[0].position, moved[-1].end), b"".join(pieces))
+    return True
+
+
+def attributes(directory: Directory, rng: random.Random) -> bool:
+    """Change the compression type, the timestamp type, or what kind of batch it is."""
+
+    def change(data: bytearray) -> None:
+        data[_OFS_ATTRIBUTES + 1] ^= rng.choice((1, 2, 3, 4, 5, 7, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7))
+
+    return _edit(directory, rng, change)
+
+
+def record_bytes(directory: Directory, rng: random.Random) -> bool:
+    """Change a byte of the records."""
+
+    def change(data: bytearray) -> None:
+        if len(data) > LEN_HEADER:
+            data[rng.randrange(LEN_HEADER, len(data))] ^= 1 << rng.randrange(8)
+
+    return _edit(directory, rng, change)
+
+
+def other_epochs(directory: Directory, rng: random.Random) -> bool:
+    """Give some batches in a row another leader epoch, which no checksum covers."""
+    name, entries = _some_entries(directory, rng)
+    if not entries:
+        return False
+    first, epoch = rng.randrange(len(entries)), rng.choice((0, 1, 3, 9, 77))
+    moved = entries[first : first + rng.randint(1, 4)]
+    pieces = [one.data[:12] + struct.pack(">i", epoch) + one.data[16:] for one in moved]
+    _replace(directory, name, (moved[0].position, moved[-1].end), b"".join(pieces))
+    return True
+
+
+def swapped_batches(directory: Directory, rng: random.Random) -> bool:
+    """Let two neighbouring batches change places in their file."""
+    name, entries = _some_entries(directory, rng)
+    if len(entries) < 2:
+        return False
+    at = rng.randrange(len(entries) - 1)
+    one, other = entries[at : at + 2]
+    if one.end != other.position:
+        return False
+    _replace(directory, name, (one.position, other.end), other.data + one.data)
+    return True
+
+
+def doubled_batch(directory: Directory, rng: random.Random) -> bool:
+    """Let a batch stand twice, one behind the other."""
+    name, entries = _some_entries(directory, rng)
+    if not entries:
+        return False
+    one = rng.choice(entries)
+    _replace(directory, name, (one.end, one.end), one.data)
+    return True
+
+
+def foreign_segment(directory: Directory, rng: random.Random) -> bool:
+    """Put another topic's batches into a segment, under their own offsets or from the segment's on."""
+    name, _entries = _some_entries(directory, rng)
+    base = rng.choice((None, None, base_of(name))) if name else None
+    if not name:
+        return False
+    directory.files[name] = _foreign(rng, base)
+    return True
+
+
+def stale_blocks(directory: Directory, rng: random.Random) -> bool:
+    """Let what was on the disk before follow the newest batch: older batches, or another topic's."""
+    if not directory.logs:
+        return False
+    newest = directory.logs[-1]
+    if rng.random() < 0.5:
+        end = max([base_of(newest), *(one.last + 1 for one in entries_in(directory.files[newest]))])
+        stale = _foreign(rng, rng.choice((None, end, end + 7)))
+    else:
+        stale = directory.files[rng.choice(directory.logs)]
+    entries = entries_in(stale)
+    if not entries:
+        return False
+    directory.files[newest] += stale[rng.choice(entries).position :]
+    return True
+
+
+def _foreign(rng: random.Random, base: int | None) -> bytes:
+    """The first segment of another topic; its batches are moved so that it begins at an offset."""
+    sound = generated(rng)
+    data = sound.files[sound.logs[0]]
+    entries = entries_in(data)
+    distance = 0 if base is None or not entries else base - entries[0].base
+    return b"".join(struct.pack(">q", one.base + distance) + one.data[8:] for one in entries)
+
+
+def cut_front(directory: Directory, rng: random.Random) -> bool:
+    """Take the first segments away, with the files beside them."""
+    if len(directory.logs) < 2:
+        return False
+    for name in directory.logs[: rng.randint(1, len(directory.logs) - 1)]:
+        for suffix in (".log", *BESIDE):
+            directory.files.pop(f"{base_of(name):020d}{suffix}", None)
+    return True
+
+
+def false_checkpoint(directory: Directory, rng: random.Random) -> bool:
+    """Let a checkpoint of the log directory say something else."""
+    end = end_of(directory.sound)
+    name = rng.choice((HIGH_WATERMARK, RECOVERY_POINT, LOG_START, CLEANER))
+    directory.noted[name] = rng.choice((0, end // 2, max(0, end - 2), end + 3, end + 5000))
+    return True
+
+
+def false_epochs(directory: Directory, rng: random.Random) -> bool:
+    """Let `leader-epoch-checkpoint` have an epoch more, one less, or another one's offset."""
+    lines = [line.split() for line in directory.files.get(EPOCHS, b"").decode().splitlines()[2:]]
+    if not lines:
+        return False
+    end = end_of(directory.sound)
+    at, kind = rng.randrange(len(lines)), rng.choice(("more", "less", "moved"))
+    if kind == "more":
+        lines.append([str(int(lines[-1][0]) + rng.choice((1, 9))), str(rng.randint(0, end + 3))])
+    elif kind == "less":
+        del lines[at]
+    else:
+        lines[at][1] = str(rng.randint(0, end + 3))
+    text = "".join(f"{epoch} {offset}\n" for epoch, offset in lines)
+    directory.files[EPOCHS] = f"0\n{len(lines)}\n{text}".encode()
+    return True
+
+
+def other_shutdown(directory: Directory, rng: random.Random) -> bool:
+    """Let `.kafka_cleanshutdown` be there where it is not, or the other way round."""
+    directory.is_clean = not directory.is_clean
+    return True
+
+
+def snapshot_renamed(directory: Directory, rng: random.Random) -> bool:
+    """Give a snapshot of producers the name of another offset."""
+    names = sorted(name for name in directory.files if name.endswith(".snapshot"))
+    if not names:
+        return False
+    name = rng.choice(names)
+    offset = max(0, base_of(name) + rng.choice((-3, -1, 1, 4, 1000)))
+    directory.files.setdefault(f"{offset:020d}.snapshot", directory.files.pop(name))
+    return True
+
+
+def _edit(directory: Directory, rng: random.Random, change: Change) -> bool:
+    """Change a batch, with its checksum made right or not."""
+    name, entries = _some_entries(directory, rng)
+    if not entries:
+        return False
+    one = rng.choice((entries[-1], *entries))
+    data = bytearray(one.data)
+    change(data)
+    is_repaired = rng.random() < 0.6
+    _replace(directory, name, (one.position, one.end), with_checksum(data) if is_repaired else bytes(data))
+    return True
+
+
+def _some_entries(directory: Directory, rng: random.Random) -> tuple[str, tuple[Entry, ...]]:
+    """A segment and its entries; the newest one more often."""
+    names = [name for name in directory.logs if entries_in(directory.files[name])]
+    if not names:
+        return "", ()
+    name = rng.choice((names[-1], *names))
+    return name, entries_in(directory.files[name])
+
+
+def _replace(directory: Directory, name: str, place: tuple[int, int], data: bytes) -> None:
+    whole = directory.files[name]
+    directory.files[name] = whole[: place[0]] + data + whole[place[1] :]
+
+
+KINDS: dict[str, Mutation] = {
+    one.__name__: one
+    for one in (
+        base_offset_low,
+        base_offset_high,
+        shifted_alike,
+        *map(_field, _FIELDS),
+        attributes,
+        record_bytes,
+        other_epochs,
+        swapped_batches,
+        doubled_batch,
+        foreign_segment,
+        stale_blocks,
+        cut_front,
+        false_checkpoint,
+        false_epochs,
+        other_shutdown,
+        snapshot_renamed,
+        mutations.flip,
+        mutations.take_batch,
+        mutations.cut,
+        mutations.cut_between,
+        mutations.cut_head,
+        mutations.zero_part,
+        mutations.repeat,
+        mutations.overlap,
+        mutations.remove,
+        mutations.remove_last,
+        mutations.swap,
+        mutations.double,
+        mutations.garbage,
+        mutations.index_flip,
+        mutations.index_cut,
+        mutations.index_gone,
+    )
+}
