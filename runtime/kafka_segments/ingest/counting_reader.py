@@ -1,7 +1,7 @@
 """Reader of a split that counts its offsets: rows, control records, records of excluded batches.
 
-Strategy: rows are counted as they come, the rest by headers in the same pass (`entry_counts`). Where nothing
-is damaged or out of order, the headers' count of data records has to be that of the rows.
+Strategy: rows are counted as they come, and decide; those outside the split's range are left out. The rest is
+counted by headers in the same pass (`entry_counts`). Headers that contradict the rows are a finding.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
-from kafka_segments.errors import AccountError, KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.findings import Findings, Kind
+from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment, name_partition
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.batch_sizes import bounded
@@ -36,18 +37,26 @@ class SplitCounts:
         control: control records.
         aborted: records of batches that were left out, of aborted and open transactions.
         last: the entry with the highest offset; None without any.
+        rows_end: the offset after the highest of the rows; 0 without any.
     """
 
     records: int = 0
     control: int = 0
     aborted: int = 0
     last: EntryMark | None = None
+    rows_end: int = 0
+
+    @property
+    def end(self) -> int:
+        """The offset after the highest of the rows and entries; 0 without any."""
+        return max(self.rows_end, 0 if self.last is None else self.last.last_offset + 1)
 
     def add(self, other: SplitCounts) -> None:
         """Add the counts of other splits."""
         self.records += other.records
         self.control += other.control
         self.aborted += other.aborted
+        self.rows_end = max(self.rows_end, other.rows_end)
         if other.last is not None and (self.last is None or other.last.last_offset >= self.last.last_offset):
             self.last = other.last
 
@@ -73,21 +82,32 @@ class CountingReader(SplitReader):
         self._counter = counter
         self.counts = SplitCounts()
         self._of_segments: list[tuple[StoredSegment, EntryCounts]] = []
+        self._num_outside = 0
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield the data records of the split, as `read_split` does.
+        """Yield the data records of the split, as `read_split` does, without any outside of its range.
 
         Raises:
-            AccountError: the headers of a sound split count other records than were decoded.
             KafkaFormatError: as `read_split`.
         """
         try:
             for batch in self.batches():
-                self.counts.records += batch.num_rows
-                yield from bounded(batch, self._split, self.reading.max_row_size, self.reading.columns)
+                inside = self._inside(batch)
+                if inside.num_rows:
+                    end = inside.column("offset")[-1].as_py() + 1
+                    self.counts.add(SplitCounts(inside.num_rows, rows_end=end))
+                    yield from bounded(inside, self._split, self.reading.max_row_size, self.reading.columns)
             self._settle_counts()
         except KafkaFormatError as error:
             raise name_partition(error, self._split) from error.__cause__
+
+    def _inside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows in the split's range: whatever headers say of an offset, one split alone takes it."""
+        offsets, end = batch.column("offset").to_numpy(), self._reached
+        begin = int(np.searchsorted(offsets, self._losses.floor))
+        stop = len(offsets) if end is None else int(np.searchsorted(offsets, end))
+        self._num_outside += len(offsets) - max(0, stop - begin)
+        return batch.slice(begin, max(0, stop - begin))
 
     @property
     def newest_counts(self) -> EntryCounts | None:
@@ -110,14 +130,32 @@ class CountingReader(SplitReader):
             self.counts.add(SplitCounts(0, control, excluded, found.last))
             num_data += found.num_data
             is_exact = is_exact and found.is_exact
-        # What is damaged or out of order has a finding, and is no reason to doubt the decoder.
-        is_sound = not self._findings.of(Kind.DAMAGE, Kind.PENDING, Kind.LOST, Kind.NOTE)
-        if is_exact and is_sound and num_data != self.counts.records:
-            raise AccountError(
-                f"the headers of this range count {num_data} records, and {self.counts.records} were "
-                "decoded: this is an error of kafka-segments; please report it",
-                path=self._split.segment.file.path,
-            )
+        self._check_headers(num_data if is_exact else self.counts.records)
+
+    def _check_headers(self, num_data: int) -> None:
+        """Report headers that contradict what was decoded, and count no more by them than there can be."""
+        counts, end = self.counts, self._reached
+        room = (counts.end if end is None else min(end, counts.end)) - self._losses.floor - counts.records
+        by_headers = counts.control + counts.aborted
+        counts.control = min(counts.control, max(0, room))
+        counts.aborted = min(counts.aborted, max(0, room - counts.control))
+        num_exceeding = sum(found.num_exceeding for _, found in self._of_segments)
+        if self._num_outside:
+            self._contradict(f"{self._num_outside} records have offsets outside of this range: left out")
+        elif self._findings.of(Kind.DAMAGE, Kind.PENDING, Kind.LOST, Kind.NOTE):
+            return  # which explains other counts
+        elif num_exceeding:
+            self._contradict(f"{num_exceeding} batches have more records than offsets up to their last one")
+        elif num_data != counts.records or by_headers != counts.control + counts.aborted:
+            num_headers, num_decoded = num_data + by_headers, counts.records + counts.control + counts.aborted
+            self._contradict(f"they count {num_headers} records, and there are {num_decoded}")
+
+    def _contradict(self, how: str) -> None:
+        """Report headers that contradict the records of their batches."""
+        path, key = self._split.segment.file.path, (self._split.topic, self._split.partition)
+        detail = f"headers of batches contradict their records: {how}"
+        error = CorruptBatchError(detail, path=path)
+        self._findings.add(Finding.of_error(Kind.DAMAGE, *key, error))
 
     def _num_inside(self, stored: StoredSegment, unknown: Unknown) -> int:
         """Count the records of a batch in a part of its offsets, by opening it; 0 if it is damaged."""

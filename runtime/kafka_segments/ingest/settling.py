@@ -37,9 +37,7 @@ def settle(
     start = known.next_offset if known is not None else (offsets.start if offsets is not None else 0)
     end = start if offsets is None else offsets.end
     last = output.counts.last
-    if end is None:
-        end = start if last is None else last.last_offset + 1
-    end = max(start, end)
+    end = max(start, output.counts.end if end is None else end)
     spans = [*output.lost, *lost_spans(planned, (start, end))]
     account = account_of(
         key,

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query import cut
 from kafka_segments.query.continuation import PartitionState, log_from
@@ -81,13 +82,31 @@ def plan_new(
         for some, start in ((new, query.start), (empty, Bound("earliest")), (trimmed, at_offsets(starts)))
         if some
     ]
+    plans = [replace(made, findings=_from_on(made.findings, starts)) for made in plans]
+    # A log may end before them by its headers, if these contradict the records.
     splits = sorted(
-        (split for made in plans for task in made.tasks for split in task),
+        (
+            replace(split, start=max(split.start, starts.get((split.topic, split.partition), 0)))
+            for made in plans
+            for task in made.tasks
+            for split in task
+        ),
         key=lambda one: (one.topic, one.partition),
     )
     from_zero = [*empty, *(new if query.start.kind == "earliest" else ())]
     keys = {(log.topic, log.partition) for log in from_zero}
     return Planned(tuple(splits), _offsets(plans, splits, keys), tuple(plans), (*new, *empty, *trimmed))
+
+
+def _from_on(findings: Iterable[Finding], starts: Mapping[TopicPartition, int]) -> tuple[Finding, ...]:
+    """Leave out losses of offsets that were read before."""
+    return tuple(
+        one
+        for one in findings
+        if one.kind is not Kind.LOST
+        or one.last_offset is None
+        or one.last_offset >= starts.get((one.topic, one.partition), 0)
+    )
 
 
 def _offsets(
@@ -108,10 +127,12 @@ def _named(logs: Sequence[PartitionLog]) -> Topics:
 
 
 def _ends(splits: Iterable[Split]) -> dict[TopicPartition, int | None]:
-    """The end of each partition by its last split: where its log ended when it was planned."""
-    return {
-        (split.topic, split.partition): split.reached if split.end is None else split.end for split in splits
-    }
+    """The end of each partition by its last split: where its log ended when it was planned.
+
+    A split that begins there was cut off at a header that may be damaged: reading decides.
+    """
+    ends = ((one, one.reached if one.end is None else one.end) for one in splits)
+    return {(one.topic, one.partition): None if end == one.start else end for one, end in ends}
 
 
 def pack(splits: Sequence[Split]) -> list[tuple[Split, ...]]:

@@ -265,14 +265,9 @@ class _Writer:
                 del waiting[0]
                 yield joined
         for batch, heads in waiting:  # the reader hands on rows before it has shown the last headers
-            found = heads.joined(batch)
-            if found is None:
-                offset = batch.column("offset")[-1].as_py()
-                raise AccountError(
-                    f"offset {offset} is in no batch that was read: this is an error of kafka-segments; "
-                    "please report it"
-                )
-            yield found
+            joined = heads.joined(batch, is_all=True)
+            assert joined is not None
+            yield joined
 
     def _write_rows(self, batch: pa.RecordBatch, key: TopicPartition, files: DividedFiles) -> None:
         millis = None
@@ -288,10 +283,9 @@ class _Writer:
         self, split: Split, partition: PartitionOutput, findings: SegmentFindings, counts: SplitCounts
     ) -> None:
         end = split.reached if split.end is None else split.end
-        if end is None:
-            end = split.start if counts.last is None else counts.last.last_offset + 1
+        end = max(split.start, counts.end if end is None else end)
         partition.counts.add(counts)
-        partition.lost += lost_spans(findings.findings, (split.start, max(split.start, end)))
+        partition.lost += lost_spans(findings.findings, (split.start, end))
         partition.findings += findings.findings
         partition.batches += findings.num_batches
         partition.num_bytes += findings.num_bytes

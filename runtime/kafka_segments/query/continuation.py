@@ -117,7 +117,7 @@ def _check(log: PartitionLog, known: PartitionState, places: Places, *, may_have
         )
     end = _end_of(log, places)
     _check_epochs(log, known, end)
-    if end is not None and end < known.next_offset:
+    if end is not None and end < known.next_offset and not _ends_with(log, known.last, end, places):
         raise _changed(TruncatedLogError, known, f"it ends at offset {end} now{_OR_LAGS}", parting_offset=end)
     if known.last is not None and known.last.last_offset >= start:
         _check_last(log, known, known.last, places)
@@ -174,6 +174,14 @@ def _check_last(log: PartitionLog, known: PartitionState, last: EntryMark, place
             f"now (checksum {found.crc:#010x}, offsets {found.base_offset} to {found.last_offset})",
             parting_offset=min(last.base_offset, found.base_offset),
         )
+
+
+def _ends_with(log: PartitionLog, last: EntryMark | None, end: int, places: Places) -> bool:
+    """Whether a log ends with the last entry that was read, whose records go beyond its header's offsets."""
+    if last is None or last.last_offset + 1 != end:
+        return False
+    found = mark_at(log, last.last_offset, places)
+    return found is not None and last.is_same(found)
 
 
 def mark_at(log: PartitionLog, offset: int, places: Places) -> EntryMark | None:

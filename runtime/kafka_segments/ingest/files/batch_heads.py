@@ -1,7 +1,7 @@
 """What the header of a record's batch says, as columns beside those of the record.
 
 Strategy: a pass over a split shows each entry's header to what counts them; this also keeps what columns are
-made of. A row belongs to the first entry whose last offset is not below its own.
+made of. A row belongs to the first entry whose highest offset is not below its own, else to the last one.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class BatchHeads(EntryCounts):
     def __init__(self, start: int | None, end: int | None) -> None:
         super().__init__(start, end)
         self._parts: list[dict[str, Any]] = []
-        self._seen = -1
+        self._seen = np.iinfo(np.int64).min
 
     def entries(self, entries: EntryTable, excluded: Any = None) -> None:
         """Add consecutive sound entries; see `EntryCounts`."""
         super().entries(entries, excluded)
-        lasts = entries.last_offsets()
+        lasts = entries.highest_offsets()
         before = np.maximum.accumulate(np.append(self._seen, lasts[:-1]))
         rows = np.flatnonzero(lasts > before)  # those that repeat lower offsets give no rows
         if len(rows):
@@ -53,22 +53,23 @@ class BatchHeads(EntryCounts):
             part = {name: entries.column(own)[rows] for name, own in BATCH_COLUMNS.items()}
             self._parts.append({_LAST: lasts[rows], **part})
 
-    def joined(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    def joined(self, batch: pa.RecordBatch, *, is_all: bool = False) -> pa.RecordBatch | None:
         """Return rows with `BATCH_COLUMNS` at the end; None if not all of their entries are known yet.
 
         Args:
             batch: rows in the order of their offsets, none of which are below those given before.
+            is_all: all entries have been seen.
 
         Raises:
             EncodeError: an entry is no batch, but a message of magic 0 or 1.
         """
         offsets = batch.column("offset").to_numpy()
-        if not len(offsets) or int(offsets[-1]) > self._seen:
+        if not len(offsets) or (int(offsets[-1]) > self._seen and not is_all):
             return None if len(offsets) else batch
         while len(self._parts) > 1 and self._parts[0][_LAST][-1] < offsets[0]:
             del self._parts[0]
         heads = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
-        places = np.searchsorted(heads[_LAST], offsets)
+        places = np.minimum(np.searchsorted(heads[_LAST], offsets), len(heads[_LAST]) - 1)
         old = np.flatnonzero(heads["batch_magic"][places] < 2)
         if len(old):
             raise EncodeError(
