@@ -24,18 +24,15 @@ class Evidence:
     copies: list[Directory]
 
     @cached_property
-    def entries(self) -> list[list[tuple[str, Entry]]]:
-        """The entries of each copy with right checksums, with the names of their files."""
-        return [
-            [(name, one) for name in copy.logs for one in entries_in(copy.files[name])]
-            for copy in self.copies
-        ]
+    def entries(self) -> list[list[Entry]]:
+        """The entries of each copy with right checksums."""
+        return [[one for name in copy.logs for one in entries_in(copy.files[name])] for copy in self.copies]
 
     @cached_property
     def _holders(self) -> dict[bytes, set[int]]:
         found: dict[bytes, set[int]] = {}
         for at, entries in enumerate(self.entries):
-            for _name, one in entries:
+            for one in entries:
                 found.setdefault(one.data, set()).add(at)
         return found
 
@@ -79,7 +76,7 @@ class Evidence:
     def ends(self) -> list[int]:
         """Offsets up to which something says that there was a log."""
         noted = [copy.noted.get(name, 0) for copy in self.copies for name in (HIGH_WATERMARK, RECOVERY_POINT)]
-        return [*noted, *self.names]
+        return [*noted, *self.names, *(last + 1 for last in self.indexed)]
 
     @cached_property
     def names(self) -> list[int]:
@@ -91,10 +88,12 @@ class Evidence:
         """Those that the partition's own segments had."""
         return [base for base in self.names if f"{base:020d}.log" in self.truth.sound.files]
 
-    @cached_property
-    def is_end_noted(self) -> bool:
-        """Whether a copy was shut down cleanly, and has its recovery point as it was."""
-        return any(copy.is_clean and copy.noted.get(RECOVERY_POINT) == self.truth.end for copy in self.copies)
+    def ends_noted(self, one: Entry) -> list[int]:
+        """The recovery points of copies that have a batch and were shut down cleanly: there the log ends."""
+        copies = (self.copies[at] for at in self.holders(one))
+        return [
+            copy.noted[RECOVERY_POINT] for copy in copies if copy.is_clean and RECOVERY_POINT in copy.noted
+        ]
 
     @cached_property
     def has_true_epochs(self) -> bool:
@@ -105,25 +104,19 @@ class Evidence:
     @cached_property
     def are_epochs_false(self) -> bool:
         """Whether a copy has other leader epochs in its checkpoint or its batches."""
-        true = self.truth.sound.files[EPOCHS]
-        if any(copy.files.get(EPOCHS, true) != true for copy in self.copies):
-            return True
-        return any(
-            one.epoch != true.epoch
-            for entries in self.entries
-            for _name, one in entries
-            for true in self.truth.by_content.get(one.content, ())[:1]
+        noted = self.truth.sound.files[EPOCHS]
+        batches = [one for entries in self.entries for one in entries]
+        pairs = ((one, self.truth.by_content.get(one.content)) for one in batches)
+        return any(copy.files.get(EPOCHS, noted) != noted for copy in self.copies) or any(
+            true and true[0].epoch != one.epoch for one, true in pairs
         )
 
     @cached_property
-    def epoch_starts(self) -> list[int]:
-        """Where the epochs of checkpoints start."""
-        return [
-            start
-            for copy in self.copies
-            if EPOCHS in copy.files
-            for _, start in epochs_in(copy.files[EPOCHS])
-        ]
+    def starts(self) -> list[int]:
+        """Offsets from which on something says that there was a log."""
+        files = [copy.files[EPOCHS] for copy in self.copies if EPOCHS in copy.files]
+        epochs = [start for data in files for _epoch, start in epochs_in(data)]
+        return [*self.names, *self.noted_starts, *epochs]
 
     @cached_property
     def indexed(self) -> set[int]:

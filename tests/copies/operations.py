@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable
+from functools import partial
 
 from tests.copies.entries import Entry, entries_in, with_checksum
 from tests.invariant import mutations
@@ -16,7 +17,7 @@ from tests.invariant.sources import generated
 
 EPOCHS = "leader-epoch-checkpoint"
 
-Change = Callable[[bytearray], None]
+Change = Callable[[bytearray, random.Random], None]
 
 _FIELDS = {
     "length": (8, ">i"),
@@ -32,46 +33,43 @@ _FIELDS = {
 }
 """Where a field of a batch of magic 2 stands, and its form."""
 _OFS_ATTRIBUTES = 21
+_ATTRIBUTES = (1, 2, 3, 4, 5, 7, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7)
+"""Bits that are changed: of the compression type, then of the timestamp type and the kind of batch."""
 
 
-def _field(name: str) -> Mutation:
-    position, form = _FIELDS[name]
+def _change_field(data: bytearray, rng: random.Random, *, position: int, form: str) -> None:
     bits = 8 * struct.calcsize(form)
-
-    def edit(directory: Directory, rng: random.Random) -> bool:
-        def change(data: bytearray) -> None:
-            (value,) = struct.unpack_from(form, data, position)
-            struct.pack_into(form, data, position, _signed(_another(rng, value, bits), bits))
-
-        return _edit(directory, rng, change)
-
-    edit.__name__ = name
-    return edit
-
-
-def _another(rng: random.Random, value: int, bits: int) -> int:
+    (value,) = struct.unpack_from(form, data, position)
     low, any_bit = value ^ 1 << rng.randrange(4), value ^ 1 << rng.randrange(bits)
-    return rng.choice((low, low, any_bit, value + 1, value - 1, 0, 77, rng.getrandbits(bits)))
+    value = rng.choice((low, low, any_bit, value + 1, value - 1, 0, 77, rng.getrandbits(bits)))
+    struct.pack_into(form.upper(), data, position, value & ((1 << bits) - 1))
 
 
-def _signed(value: int, bits: int) -> int:
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if value >> (bits - 1) else value
-
-
-def base_offset_low(directory: Directory, rng: random.Random) -> bool:
-    """Flip a low bit of a base offset, which no checksum covers."""
-    return _edit(directory, rng, lambda data: _shift(data, rng.randrange(5)))
-
-
-def base_offset_high(directory: Directory, rng: random.Random) -> bool:
-    """Flip any other bit of a base offset."""
-    return _edit(directory, rng, lambda data: _shift(data, rng.randrange(5, 64)))
-
-
-def _shift(data: bytearray, bit: int) -> None:
+def _flip_base(data: bytearray, rng: random.Random, *, bits: range) -> None:
     (base,) = struct.unpack_from(">Q", data)
-    struct.pack_into(">Q", data, 0, base ^ 1 << bit)
+    struct.pack_into(">Q", data, 0, base ^ 1 << rng.choice(bits))
+
+
+def _change_attributes(data: bytearray, rng: random.Random) -> None:
+    data[_OFS_ATTRIBUTES + 1] ^= rng.choice(_ATTRIBUTES)
+
+
+def _change_records(data: bytearray, rng: random.Random) -> None:
+    if len(data) > LEN_HEADER:
+        data[rng.randrange(LEN_HEADER, len(data))] ^= 1 << rng.randrange(8)
+
+
+def _edit(directory: Directory, rng: random.Random, *, change: Change) -> bool:
+    """Change a batch, with its checksum made right or not."""
+    name, entries = _some_entries(directory, rng)
+    if not entries:
+        return False
+    one = rng.choice((entries[-1], *entries))
+    data = bytearray(one.data)
+    change(data, rng)
+    is_repaired = rng.random() < 0.6
+    _replace(directory, name, one, one, with_checksum(data) if is_repaired else bytes(data))
+    return True
 
 
 def shifted_alike(directory: Directory, rng: random.Random) -> bool:
@@ -86,27 +84,8 @@ def shifted_alike(directory: Directory, rng: random.Random) -> bool:
     if moved[0].base + distance < 0:
         return False
     pieces = [struct.pack(">q", one.base + distance) + one.data[8:] for one in moved]
-    _replace(directory, name, (moved[0].position, moved[-1].end), b"".join(pieces))
+    _replace(directory, name, moved[0], moved[-1], b"".join(pieces))
     return True
-
-
-def attributes(directory: Directory, rng: random.Random) -> bool:
-    """Change the compression type, the timestamp type, or what kind of batch it is."""
-
-    def change(data: bytearray) -> None:
-        data[_OFS_ATTRIBUTES + 1] ^= rng.choice((1, 2, 3, 4, 5, 7, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7))
-
-    return _edit(directory, rng, change)
-
-
-def record_bytes(directory: Directory, rng: random.Random) -> bool:
-    """Change a byte of the records."""
-
-    def change(data: bytearray) -> None:
-        if len(data) > LEN_HEADER:
-            data[rng.randrange(LEN_HEADER, len(data))] ^= 1 << rng.randrange(8)
-
-    return _edit(directory, rng, change)
 
 
 def other_epochs(directory: Directory, rng: random.Random) -> bool:
@@ -117,7 +96,7 @@ def other_epochs(directory: Directory, rng: random.Random) -> bool:
     first, epoch = rng.randrange(len(entries)), rng.choice((0, 1, 3, 9, 77))
     moved = entries[first : first + rng.randint(1, 4)]
     pieces = [one.data[:12] + struct.pack(">i", epoch) + one.data[16:] for one in moved]
-    _replace(directory, name, (moved[0].position, moved[-1].end), b"".join(pieces))
+    _replace(directory, name, moved[0], moved[-1], b"".join(pieces))
     return True
 
 
@@ -130,28 +109,25 @@ def swapped_batches(directory: Directory, rng: random.Random) -> bool:
     one, other = entries[at : at + 2]
     if one.end != other.position:
         return False
-    _replace(directory, name, (one.position, other.end), other.data + one.data)
+    _replace(directory, name, one, other, other.data + one.data)
     return True
 
 
 def doubled_batch(directory: Directory, rng: random.Random) -> bool:
     """Let a batch stand twice, one behind the other."""
     name, entries = _some_entries(directory, rng)
-    if not entries:
-        return False
-    one = rng.choice(entries)
-    _replace(directory, name, (one.end, one.end), one.data)
-    return True
+    if entries:
+        one = rng.choice(entries)
+        _replace(directory, name, one, one, one.data + one.data)
+    return bool(entries)
 
 
 def foreign_segment(directory: Directory, rng: random.Random) -> bool:
     """Put another topic's batches into a segment, under their own offsets or from the segment's on."""
     name, _entries = _some_entries(directory, rng)
-    base = rng.choice((None, None, base_of(name))) if name else None
-    if not name:
-        return False
-    directory.files[name] = _foreign(rng, base)
-    return True
+    if name:
+        directory.files[name] = _foreign(rng, rng.choice((None, None, base_of(name))))
+    return bool(name)
 
 
 def stale_blocks(directory: Directory, rng: random.Random) -> bool:
@@ -233,19 +209,6 @@ def snapshot_renamed(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
-def _edit(directory: Directory, rng: random.Random, change: Change) -> bool:
-    """Change a batch, with its checksum made right or not."""
-    name, entries = _some_entries(directory, rng)
-    if not entries:
-        return False
-    one = rng.choice((entries[-1], *entries))
-    data = bytearray(one.data)
-    change(data)
-    is_repaired = rng.random() < 0.6
-    _replace(directory, name, (one.position, one.end), with_checksum(data) if is_repaired else bytes(data))
-    return True
-
-
 def _some_entries(directory: Directory, rng: random.Random) -> tuple[str, tuple[Entry, ...]]:
     """A segment and its entries; the newest one more often."""
     names = [name for name in directory.logs if entries_in(directory.files[name])]
@@ -255,20 +218,25 @@ def _some_entries(directory: Directory, rng: random.Random) -> tuple[str, tuple[
     return name, entries_in(directory.files[name])
 
 
-def _replace(directory: Directory, name: str, place: tuple[int, int], data: bytes) -> None:
+def _replace(directory: Directory, name: str, first: Entry, last: Entry, data: bytes) -> None:
+    """Put other bytes in the place of some batches in a row."""
     whole = directory.files[name]
-    directory.files[name] = whole[: place[0]] + data + whole[place[1] :]
+    directory.files[name] = whole[: first.position] + data + whole[last.end :]
 
 
 KINDS: dict[str, Mutation] = {
+    "base_offset_low": partial(_edit, change=partial(_flip_base, bits=range(5))),
+    "base_offset_high": partial(_edit, change=partial(_flip_base, bits=range(5, 64))),
+    "shifted_alike": shifted_alike,
+    **{
+        name: partial(_edit, change=partial(_change_field, position=position, form=form))
+        for name, (position, form) in _FIELDS.items()
+    },
+    "attributes": partial(_edit, change=_change_attributes),
+    "record_bytes": partial(_edit, change=_change_records),
+} | {
     one.__name__: one
     for one in (
-        base_offset_low,
-        base_offset_high,
-        shifted_alike,
-        *map(_field, _FIELDS),
-        attributes,
-        record_bytes,
         other_epochs,
         swapped_batches,
         doubled_batch,

@@ -31,7 +31,6 @@ class Result:
         epochs: its `leader-epoch-checkpoint`.
         aborted: its aborted transactions: producer, first and last offset.
         trusted: up to where each copy is trusted, by the copy's path; None is without end.
-        reasons: why what stood at a position of a source file is not in the result.
     """
 
     status: int
@@ -43,7 +42,6 @@ class Result:
     epochs: list[tuple[int, int]] = field(default_factory=list)
     aborted: list[tuple[int, int, int]] = field(default_factory=list)
     trusted: dict[str, int | None] = field(default_factory=dict)
-    reasons: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
 
 
 Salvager = Callable[[Sequence[Path], Path, str], Result]
@@ -84,10 +82,6 @@ def _read_manifest(partition: dict[str, Any], result: Result) -> None:
     result.missing = [(one["first_offset"], one["last_offset"]) for one in partition["missing"]]
     result.bounds = partition["log_start_offset"], partition["log_end_offset"]
     result.trusted = {one["path"]: one["trusted_to"] for one in partition["copies"]}
-    for file in partition["files"]:
-        result.reasons[file["path"]] = [
-            (one["position"], one["end_position"], one["reason"]) for one in file["ranges"] if one["reason"]
-        ]
 
 
 def verified(made: Path) -> list[str]:

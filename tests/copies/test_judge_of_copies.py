@@ -51,45 +51,43 @@ def _with(result: Result, taken: list[Entry]) -> Result:
     return replace(result, served=served, bounds=(result.bounds[0], end))
 
 
-def _taken(case: Case, is_taken: Callable[[Truth, Entry], bool]) -> list[Entry]:
-    """The first of the batches in copies that a salvager takes for true."""
-    truth = Truth(case.sound)
-    entries = [one for copy in Evidence(truth, case.copies).entries for _name, one in copy]
-    return [one for one in entries if is_taken(truth, one)][:1]
+def believing(is_taken: Callable[[Truth, Entry], bool]) -> Salvager:
+    """A salvager that takes a batch of some copy for true, whatever else there is."""
 
+    def salvager(case: Case) -> Result:
+        truth = Truth(case.sound)
+        entries = [one for copy in Evidence(truth, case.copies).entries for one in copy]
+        return _with(ideal(case), [one for one in entries if is_taken(truth, one)][:1])
 
-def believes_offsets(case: Case) -> Result:
-    """Fault 1: a batch is where it says that it is."""
-    return _with(ideal(case), _taken(case, _is_misplaced))
+    return salvager
 
 
 def _is_misplaced(truth: Truth, one: Entry) -> bool:
+    """Fault 1: a batch is where it says that it is."""
     places = truth.by_content.get(one.content, ())
     return bool(places) and all(place.base != one.base for place in places)
 
 
-def believes_names(case: Case) -> Result:
-    """Fault 2: what is in a file of the partition is the partition's."""
-    return _with(ideal(case), _taken(case, _is_foreign))
-
-
 def _is_foreign(truth: Truth, one: Entry) -> bool:
+    """Fault 2: what is in a file of the partition is the partition's."""
     return one.content not in truth.by_content and one.base not in truth.by_base
 
 
-def believes_checksums(case: Case) -> Result:
+def _is_unreadable(_truth: Truth, one: Entry) -> bool:
     """Fault 3: a batch with a right checksum can be read."""
-    return _with(ideal(case), _taken(case, lambda _truth, one: keys_of(one.data) is None))
+    return keys_of(one.data) is None
 
 
-def believes_deltas(case: Case) -> Result:
+def _is_too_long(truth: Truth, one: Entry) -> bool:
     """Fault 4: offsets go up to where a header says, and what stands behind it is put aside."""
-    return _with(ideal(case), _taken(case, _is_beyond))
-
-
-def _is_beyond(truth: Truth, one: Entry) -> bool:
     true = truth.by_base.get(one.base)
     return true is not None and true.last < one.last
+
+
+def _has_other_epoch(truth: Truth, one: Entry) -> bool:
+    """Fault 6: leader epochs are those of any batch."""
+    true = truth.by_base.get(one.base)
+    return true is not None and true.content == one.content and true.epoch != one.epoch
 
 
 def launders(case: Case) -> Result:
@@ -97,21 +95,15 @@ def launders(case: Case) -> Result:
     return replace(ideal(case), status=0, missing=[])
 
 
-def believes_epochs(case: Case) -> Result:
-    """Fault 6: leader epochs are those of the first copy's batches."""
-    taken = _taken(case, _has_other_epoch)
-    result = _with(ideal(case), taken)
-    return replace(result, epochs=[(one.epoch, one.base) for one in taken] or result.epochs)
-
-
-def _has_other_epoch(truth: Truth, one: Entry) -> bool:
-    true = truth.by_base.get(one.base)
-    return true is not None and true.content == one.content and true.epoch != one.epoch
-
-
 def forgets_aborted(case: Case) -> Result:
     """Fault 7: without its marker a transaction is not aborted."""
     return replace(ideal(case), aborted=[])
+
+
+def shortens_epochs(case: Case) -> Result:
+    """Fault 6: the first epoch is that of all batches."""
+    result = ideal(case)
+    return replace(result, epochs=result.epochs[:1])
 
 
 def doubles(case: Case) -> Result:
@@ -143,14 +135,14 @@ def test_the_best_result_passes() -> None:
 @pytest.mark.parametrize(
     ("salvager", "said"),
     [
-        (believes_offsets, "misplaced served at"),
-        (believes_names, "foreign batch served at"),
-        (believes_checksums, "its records are not as its header says"),
-        (believes_deltas, "is not in the result"),
+        (believing(_is_misplaced), "misplaced served at"),
+        (believing(_is_foreign), "foreign batch served at"),
+        (believing(_is_unreadable), "its records are not as its header says"),
+        (believing(_is_too_long), "is not in the result"),
         (launders, "is in no copy, which is not said"),
         (launders, "status 0, but"),
-        (believes_epochs, "other epoch served at"),
-        (believes_epochs, "but the checkpoint"),
+        (believing(_has_other_epoch), "other epoch served at"),
+        (shortens_epochs, "but the checkpoint"),
         (forgets_aborted, "is committed in the result"),
         (doubles, "stands behind"),
     ],

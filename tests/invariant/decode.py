@@ -1,8 +1,8 @@
 """Record batches of magic 2, read from their description alone; the judge of what lies sound in a file.
 
 It shares no code with what it judges: `struct`, CRC-32C, and the codecs' own libraries. A batch is sound if
-its length fits into the file, its checksum is right and its offsets are ones that a log can have. Behind
-anything else, the next sound batch is looked for at every byte.
+its length fits into the file, its checksum is right, its records can be read and its offsets are ones that a
+log can have. Behind anything else, the next sound batch is looked for at every byte.
 
 Sources: DefaultRecordBatch, DefaultRecord.
 """
@@ -83,7 +83,11 @@ def _batch_at(data: bytes, position: int) -> Found | None:
         return None
     if base < 0 or base + delta > (1 << 63) - 1:
         return None
-    content = _decompressed(_CODECS[attributes & 7], data[position + LEN_HEADER : end])
+    try:
+        content = _decompressed(_CODECS[attributes & 7], data[position + LEN_HEADER : end])
+        rows = tuple(_rows(content, base))
+    except Exception:  # each codec's library has its own; somebody made the checksum right
+        return None
     is_control = bool(attributes & 0x20)
     return Found(
         position,
@@ -93,7 +97,7 @@ def _batch_at(data: bytes, position: int) -> Found | None:
         producer_id,
         bool(attributes & 0x10),
         is_control,
-        tuple(_rows(content, base)),
+        rows,
     )
 
 
@@ -102,6 +106,8 @@ def _rows(content: bytes, base: int) -> Iterator[Row]:
     while at < len(content):
         length, at = _varint(content, at)
         end = at + length
+        if length <= 0:
+            raise ValueError("a record has no length")
         _time, at = _varint(content, at + 1)
         delta, at = _varint(content, at)
         key, at = _sized(content, at)
