@@ -20,9 +20,8 @@ test: lint ## Lint, then run every test that this machine can run, and say which
 test-fast: ## Run the tests that need neither Java nor Node nor a network
 	$(DEV) tools/test.py --fast
 
-test-long: ## Run the fast tests with the lowest dependencies, and the full forms of the tests with short ones (hours)
-	$(DEV) tools/lowest.py
-	$(DEV) tools/test.py --long
+test-long: ## Print the parts of the long tests: full forms, lowest dependencies; run some (PART=K/N, PART=all)
+	$(DEV) tools/parts.py $(PART)
 
 test-languages: ## Read all recorded segments with the schemas in ten other languages; write the table of docs/languages.md
 	$(DEV) tools/languages.py

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import settings
 from tests import forms
 from tests.chromium import started_browser
-from tools import browser, java
+from tools import browser, java, parts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -49,7 +49,6 @@ GROUPS = {
 # with a full form, then all others; within each, pytest-randomly has shuffled modules and their tests.
 FIRST_GROUPS = (
     "spark",
-    "fuzz",
     "cluster",
     "connect",
     "packaging",
@@ -179,6 +178,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Keep each kind of test together in one process; xdist looks at the groups after this."""
     config.hook.pytest_deselected(items=[item for item in items if not has_a_form(item)])
     items[:] = filter(has_a_form, items)
+    if number := os.environ.get(parts.VARIABLE):
+        taken = parts.parts()[int(number) - 1].takes([item.nodeid for item in items])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in taken])
+        items[:] = [item for item in items if item.nodeid in taken]
     for item in items:
         kinds = kinds_of(item)
         if kinds and item.get_closest_marker("xdist_group") is None:

@@ -1,9 +1,9 @@
 """Tests that have two forms: a short one for `make test`, a full one for `make test-long`.
 
 Such a test has the marker `long` and asks here which form it is in. `make test-long` sets the variable of the
-environment and runs the tests with the marker alone; without it every run is a short one, `make test-fast`
-leaves the marked tests out. What a run has counted is told through the fixtures `tell` and `print_at_end` (in
-`tests/conftest.py`), whatever process it ran in.
+environment and runs tests with the marker alone, part by part (`tests/parts.toml`); without it every run is a
+short one, `make test-fast` leaves the marked tests out. What a run has counted is told through the fixtures
+`tell` and `print_at_end` (in `tests/conftest.py`), whatever process it ran in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Run the fast tests with the lowest versions that pyproject.toml allows, on Python 3.11 (`make test-long`).
+"""Run the fast tests with the lowest versions that pyproject.toml allows, on Python 3.11.
 
-The environment is `.cache/spark/lowest`, made from `locks/lowest.txt` by hash on first use; the project
-itself is on the path, not installed. Further arguments go to pytest.
+A part of `make test-long`. The environment is `.cache/spark/lowest`, made from `locks/lowest.txt` by hash on
+first use; the project itself is on the path, not installed. Further arguments go to pytest.
 """
 
 from __future__ import annotations

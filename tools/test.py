@@ -4,7 +4,8 @@ Everything fetched goes under `.venv`, `compiler/node_modules` or `.cache`, once
 named to `tests/conftest.py` by `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
 if `KAFKA_SEGMENTS_REQUIRE` asks for them. `--fast` leaves out what needs any of it, and what takes long.
 `--browser` runs nothing but the tests in a browser, in their full form, and fails where they cannot run.
-`--long` runs nothing but the tests that have a full form (marker `long`, `tests/forms.py`), in that form.
+`--long` runs nothing but the tests that have a full form (marker `long`, `tests/forms.py`), in that form;
+`tools/parts.py` calls it for a part of them.
 `KAFKA_SEGMENTS_SEED` repeats the order of a run. Further arguments go to pytest.
 """
 
@@ -176,7 +177,7 @@ def main() -> None:
     # Groups start in the order of tests/conftest.py, not by their number of tests.
     # Three processes on two cores: those with Spark, stores and brokers wait for others half of their time.
     spread = ["-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder"]
-    # A run of hours names each test as it ends, and at last those that took longest.
+    # A part names each test as it ends, and at last those that took longest.
     told = ["-v", "--durations=60"] if long else ["-q"]
     command = [sys.executable, "-m", "pytest", *told, *spread]
     if seed := os.environ.get("KAFKA_SEGMENTS_SEED"):

@@ -126,7 +126,7 @@ def snapshot_of_producers(folder: Path, count: int) -> None:
 
 def many_segments(folder: Path, count: int) -> None:
     """A segment for each of many batches."""
-    for number in range(count // 20):
+    for number in range(count // 100):
         append(folder, data(number, b""), base_offset=number)
 
 
@@ -197,7 +197,7 @@ def test_slice_of_many_gaps(tmp_path: Path) -> None:
 
 def test_partitions_with_many_gaps_each(tmp_path: Path) -> None:
     """What the manifest lists of a partition is not kept until the last one is done."""
-    for number in range(pick(3, 100)):
+    for number in range(pick(3, 40)):
         append(tmp_path / "source" / f"t-{number}", *producers_between_damage(pick(300, 10_000)))
     assert peak_of("salvage", str(tmp_path / "source"), str(tmp_path / "made")) <= MOST_MIB
     manifest = json.loads((tmp_path / "made/manifest.json").read_text())

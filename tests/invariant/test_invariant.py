@@ -16,7 +16,7 @@ from tests.invariant.mutations import KINDS
 from tests.invariant.run import go_through
 from tests.invariant.verbs import VERBS
 
-NUM_CASES = forms.pick(120, 50_000)
+NUM_CASES = forms.pick(120, 6_000)
 LEN_BLOCK = forms.pick(120, 1_000)
 """Cases of one test: those that run beside each other take the next."""
 SEED = forms.pick(0, 739_943)
