@@ -55,7 +55,7 @@ def write_options() -> Iterator[str]:
 def _also_in(option: Option) -> Iterator[str]:
     if option.group in ("query", "file"):
         yield "`plan`"
-    if option.group in ("query", "file") or option.name == "columns":
+    if option.group in ("query", "file") or option.name in ("columns", "timestampOverflow"):
         yield "`ingest -o`"
     if option.flag is not None:
         yield f"`ingest {option.flag}`"

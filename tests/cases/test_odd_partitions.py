@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -110,3 +111,57 @@ def test_a_header_that_contradicts_its_records(
     assert ingest(logs, table)[0] == 0
     status, audited, err = audit(table, logs)
     assert {row["problems"] for row in audited.values()} == {"0"}, err
+
+
+TIMES = CASES / "timestamp-beyond-microseconds" / "logs"
+BEYOND = 5
+"""The offset of the timestamp in neg-aiokafka-0 that no microseconds hold."""
+LAST_MILLI = (2**63 - 1) // 1000
+
+
+def times(table: Path, name: str = "timestamp") -> list[int | None]:
+    """The times of neg-aiokafka-0 as numbers of their unit, by offset."""
+    files = [table / one for one in data_files(table) if "topic=neg-aiokafka" in one]
+    found = pyarrow.concat_tables([pyarrow.parquet.ParquetFile(one).read(["offset", name]) for one in files])
+    return found.sort_by("offset")[name].cast("int64").to_pylist()
+
+
+@pytest.mark.parametrize(("how", "expected"), [(None, None), ("null", None), ("clamp", LAST_MILLI)])
+def test_a_timestamp_beyond_microseconds(
+    tmp_path: Path, ingest: Run, how: str | None, expected: int | None
+) -> None:
+    table, report = tmp_path / "table", tmp_path / "report.json"
+    words = () if how is None else ("-o", f"timestampOverflow={how}")
+    status, found, err = ingest(TIMES, table, *words, "--report", report)
+    assert (status, found["total", -1]["records"]) == (1, "16"), err
+    assert "neg-aiokafka-0: timestamps that the table cannot hold: 1;" in err
+    assert times(table)[BEYOND] == expected
+    assert [at for at, time in enumerate(times(table)) if time is None] == [2, *[5] * (expected is None), 6]
+    assert json.loads(report.read_bytes())["totals"]["timestamps_beyond"] == 1
+    assert ingest(TIMES, table)[0] == 0
+
+
+def test_the_way_out_of_an_error_works_for_a_table_that_exists(tmp_path: Path, ingest: Run) -> None:
+    table = tmp_path / "table"
+    assert ingest(TIMES / "idem-0", table)[0] == 0
+    status, _, err = ingest(TIMES, table, "-o", "timestampOverflow=error")
+    assert status == 3 and "nothing was written: -o timestampOverflow=null " in err
+    assert ingest(TIMES, table, "-o", "timestampOverflow=null")[0] == 1
+    assert len(parquet_rows(table)) == 16
+
+
+def test_in_a_layout_with_the_number_that_is_stored(tmp_path: Path, ingest: Run) -> None:
+    """-1, no timestamp, stays a time there, as in Spark's connector."""
+    assert ingest(TIMES, tmp_path / "table", "--layout", "connector")[0] == 1
+    found = times(tmp_path / "table")
+    assert (found[2], found[BEYOND], found[6]) == (-1000, None, -1000)
+
+
+@pytest.mark.parametrize("how", ["null", "clamp"])
+def test_in_files_of_dates(tmp_path: Path, ingest: Run, how: str) -> None:
+    words = ("--table", "iceberg", "--divide-by", "date", "-o", f"timestampOverflow={how}")
+    status, found, err = ingest(TIMES, tmp_path / "table", *words)
+    assert (status, found["total", -1]["records"]) == (1, "16"), err
+    dates = {Path(one).parent.name for one in data_files(tmp_path / "table")}
+    assert "date=__HIVE_DEFAULT_PARTITION__" in dates, "-1 has none"
+    assert ("date=9999-12-31" in dates) == (how == "clamp")

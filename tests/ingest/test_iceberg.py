@@ -116,8 +116,11 @@ def test_times_that_it_cannot_be_divided_by(ingest: Run, logs: Path, tmp_path: P
     status, _, err = ingest(logs, tmp_path / "a", *ICEBERG, "--divide-by", "date", "-o", "columns=offset")
     assert (status, "needs the column timestamp" in err) == (2, True)
     append(logs / "t-0", *run_of(9, 12, base_timestamp=1 << 50, max_timestamp=1 << 50))
-    status, _, err = ingest(logs, tmp_path / "b", *ICEBERG, "--divide-by", "date")
-    assert (status, "leave --divide-by out" in err) == (3, True)
+    words = ("--divide-by", "date", "-o", "timestampOverflow=error")
+    status, _, err = ingest(logs, tmp_path / "b", *ICEBERG, *words)
+    assert (status, "years 1 to 9999" in err) == (3, True)
+    assert ingest(logs, tmp_path / "b", *ICEBERG, "--divide-by", "date")[0] == 1
+    assert offsets(tmp_path / "b") == list(range(12))
     assert ingest(logs, tmp_path / "c", *ICEBERG)[0] == 0
     assert offsets(tmp_path / "c") == list(range(12))
 

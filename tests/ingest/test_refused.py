@@ -83,16 +83,17 @@ def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_extreme_timestamps_write_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(kafka_rows.RECORDED / kafka_rows.EXTREME, tmp_path / "out") == 3
+    """If they are to be an error; as the message advises, they are written."""
+    strict = "-o", "timestampOverflow=error"
+    assert refused(*strict, kafka_rows.RECORDED / kafka_rows.EXTREME, tmp_path / "out") == 3
     err = capsys.readouterr().err
     assert re.search(
         r"offset \d+: the timestamp -?\d+ .*\(topic extreme, partition 0\).*nothing was written", err
     ), err
     assert os.listdir(tmp_path) == []
-    advised = re.search(r"\((-o columns=\S+)\)", err)
+    advised = re.search(r"-o timestampOverflow=\w+", err)
     assert advised is not None
-    words = advised[1].split()
-    assert refused(*words, kafka_rows.RECORDED / kafka_rows.EXTREME, tmp_path / "out") == 0
+    assert refused(*advised[0].split(), kafka_rows.RECORDED / kafka_rows.EXTREME, tmp_path / "out") == 1
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
-_OPTIONS = (*option_names("query", "file"), "columns")
+_OPTIONS = (*option_names("query", "file"), "columns", "timestampOverflow")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -165,8 +165,8 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
             done = ingest(plan, meter.metered(engine), show=progress.show, say=console.say)
         except TimestampRangeError as error:
             raise OutputError(
-                f"{error.detail}; nothing was written: timestamp_ms in the place of timestamp holds any "
-                "(-o columns=offset,timestamp_ms,timestamp_type,key,value,headers)"
+                f"{error.detail}; nothing was written: -o timestampOverflow=null writes null in its place, "
+                "clamp the nearest time that fits"
             ) from error
     status = _report_findings(done.partitions)
     if plan.has_earlier_damage:
@@ -186,7 +186,7 @@ def _request(arguments: argparse.Namespace) -> Request:
     from kafka_segments.ingest.job import Request
 
     options = named_options(arguments.option, _OPTIONS) | options_of(arguments)
-    given = GivenOptions(options)
+    given = GivenOptions({"timestampOverflow": "null"} | options)
     columns = _columns(given["columns"], arguments.layout)
     if arguments.bloom_filter:
         check_bloom_filter()
@@ -204,6 +204,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         store_settings=store_settings(options),
         layout=arguments.layout,
         catalog=_catalog(arguments),
+        timestamp_overflow=given["timestampOverflow"],
     )
 
 
@@ -241,6 +242,12 @@ def _report_findings(partitions: Sequence[PartitionReport]) -> int:
     """Print findings on standard error; return the exit status."""
     status = console.CLEAN
     for partition in partitions:
+        if partition.timestamps_beyond:
+            console.say(
+                f"{partition.account.topic}-{partition.account.partition}: timestamps that the table cannot "
+                f"hold: {partition.timestamps_beyond}; null or the nearest time is there (timestampOverflow)"
+            )
+            status = max(status, console.FINDINGS)
         for finding in partition.findings:
             console.say(str(finding))
             if finding.kind is Kind.NOT_OPENED or finding.is_missing_codec:

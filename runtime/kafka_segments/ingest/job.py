@@ -64,6 +64,7 @@ class Request:
         max_decompressed: bytes that one batch may decompress to.
         store_settings: of stores.
         layout, catalog: see `TableSettings`.
+        timestamp_overflow: see `WriteSettings`.
     """
 
     sources: tuple[str, ...]
@@ -79,6 +80,7 @@ class Request:
     store_settings: dict[str, str] = field(default_factory=dict)
     layout: str | None = None
     catalog: CatalogTable | None = None
+    timestamp_overflow: str = "null"
 
     @property
     def settings(self) -> TableSettings:
@@ -277,6 +279,7 @@ def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
         store_settings=request.store_settings,
         kind=request.kind,
         layout=request.layout,
+        timestamp_overflow=request.timestamp_overflow,
     )
     live = frozenset((log.topic, log.partition) for log in plan.logs if log.end.is_live)
     return [WriteTask(splits, live, settings) for splits in pack(plan.planned.splits)]
@@ -297,7 +300,7 @@ def _run_of(
         output, offsets = found.get(key, PartitionOutput(*key)), plan.planned.offsets.get(key)
         account, state = settle(log, known.get(key), offsets, output, planned.get(key, []))
         findings = (*planned.get(key, []), *output.findings)
-        reports.append(PartitionReport(account, bytes_out[key], findings))
+        reports.append(PartitionReport(account, bytes_out[key], findings, output.num_beyond))
         states.append(state)
     run = RunState(
         plan.number + 1,

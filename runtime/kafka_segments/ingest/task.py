@@ -10,7 +10,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
@@ -24,7 +26,7 @@ from kafka_segments.errors import (
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
 from kafka_segments.ingest.destination import partition_path
 from kafka_segments.ingest.files.batch_heads import BatchHeads
-from kafka_segments.ingest.files.divided_files import DividedFiles, check_years
+from kafka_segments.ingest.files.divided_files import DividedFiles
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.files.quarantine import keep_bytes
@@ -41,7 +43,7 @@ from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.split_reader import Reading
 from kafka_segments.segment.columnar.arrow_schema import NONE
 from kafka_segments.segment.columnar.entry_counts import EntryCounts
-from kafka_segments.segment.columnar.timestamp_range import check_timestamps
+from kafka_segments.segment.columnar.timestamp_range import DATES, MAX_MILLIS, fit_timestamps
 
 __all__ = ["Output", "PartitionOutput", "SplitTime", "WriteSettings", "WriteTask"]
 
@@ -61,6 +63,7 @@ class WriteSettings:
         store_settings: of stores.
         kind: of the table.
         layout: see `FileColumns`.
+        timestamp_overflow: what becomes of a timestamp that does not fit: `error`, `null` or `clamp`.
     """
 
     root: str
@@ -73,6 +76,7 @@ class WriteSettings:
     store_settings: Mapping[str, str] = field(default_factory=dict)
     kind: str = "parquet"
     layout: str | None = None
+    timestamp_overflow: str = "null"
 
 
 @dataclass(slots=True)
@@ -88,6 +92,7 @@ class PartitionOutput:
         batches: sound batches.
         num_bytes: of them.
         crc_failures: entries whose checksum was wrong.
+        num_beyond: timestamps that do not fit.
     """
 
     topic: str
@@ -98,6 +103,7 @@ class PartitionOutput:
     batches: int = 0
     num_bytes: int = 0
     crc_failures: int = 0
+    num_beyond: int = 0
 
     def add(self, other: PartitionOutput) -> None:
         """Add what another task found after it."""
@@ -107,6 +113,7 @@ class PartitionOutput:
         self.batches += other.batches
         self.num_bytes += other.num_bytes
         self.crc_failures += other.crc_failures
+        self.num_beyond += other.num_beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +238,7 @@ class _Writer:
         reader = self._reader(split, findings)
         try:
             for batch in self._rows(reader):
-                self._write_rows(batch, key, files)
+                self._write_rows(batch, partition, files)
             if split.position == 0 and split.start <= split.segment.base_offset:  # it was read whole
                 findings.end_segment(key, split.segment.file.path)
         except (OutputError, AccountError):
@@ -269,15 +276,31 @@ class _Writer:
             assert joined is not None
             yield joined
 
-    def _write_rows(self, batch: pa.RecordBatch, key: TopicPartition, files: DividedFiles) -> None:
+    def _write_rows(self, batch: pa.RecordBatch, partition: PartitionOutput, files: DividedFiles) -> None:
         millis = None
         if self._clock is not None:
-            millis = batch.column(self._clock).view("int64").fill_null(NONE).to_numpy()
+            times = batch.column(self._clock)
+            millis = times.view("int64").fill_null(NONE).to_numpy()
             if self._columns.timestamp is not None:
-                check_timestamps(batch, millis)
-            if self._settings.kind == "iceberg" and self._settings.divided_by is not None:
-                check_years(batch, millis)
-        files.write(self._columns.rows(batch, key), batch.column("offset").to_numpy(), millis)
+                millis, is_null = self._fitting(batch, millis, partition)
+                if is_null is not None:
+                    is_none = is_null | times.is_null().to_numpy(zero_copy_only=False)
+                    fitting = pa.array(millis, mask=is_none).view(times.type)
+                    batch = batch.set_column(batch.schema.get_field_index(self._clock), self._clock, fitting)
+                    millis = np.where(is_null, NONE, millis)
+        rows = self._columns.rows(batch, (partition.topic, partition.partition))
+        files.write(rows, batch.column("offset").to_numpy(), millis)
+
+    def _fitting(self, batch: pa.RecordBatch, millis: Any, partition: PartitionOutput) -> tuple[Any, Any]:
+        """The timestamps, those that do not fit at the nearest that does, and which become null."""
+        settings = self._settings
+        is_of_dates = settings.kind == "iceberg" and settings.divided_by is not None
+        bounds, overflow = DATES if is_of_dates else (-MAX_MILLIS, MAX_MILLIS), settings.timestamp_overflow
+        millis, is_beyond = fit_timestamps(batch, millis, overflow, bounds)
+        if is_beyond is None:
+            return millis, None
+        partition.num_beyond += int(is_beyond.sum())
+        return millis, is_beyond if overflow == "null" else np.zeros_like(is_beyond)
 
     def _account(
         self, split: Split, partition: PartitionOutput, findings: SegmentFindings, counts: SplitCounts

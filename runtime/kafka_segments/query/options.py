@@ -151,7 +151,7 @@ _TABLE = (
         more="`text`, unless a schema of one's own says otherwise"),
     Option("read", "timestampOverflow", values.one_of("error", "null", "clamp"),
         "`error`, `null` or `clamp`, for milliseconds that microseconds cannot say", "error",
-        kafka="`ArithmeticException: long overflow`"),
+        kafka="`ArithmeticException: long overflow`", more="in `ingest`, `null` by default"),
     Option("read", "mode", values.one_of("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
         "`FAILFAST`, `PERMISSIVE` or `DROPMALFORMED`", "FAILFAST", more="see [damage](#damage)"),
     Option("read", "checkCrc", values.to_boolean, "verify the batches' checksums", "true",

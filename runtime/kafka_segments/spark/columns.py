@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.segment.columnar.header_text import header_lists
-from kafka_segments.segment.columnar.timestamp_range import MAX_MILLIS, MICROS_PER_MILLI, check_timestamps
+from kafka_segments.segment.columnar.timestamp_range import MICROS_PER_MILLI, fit_timestamps
 
 __all__ = ["SOURCES", "RowColumns"]
 
@@ -128,13 +128,8 @@ class RowColumns:
 
     def _timestamps(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
         millis = batch.column("timestamp_ms").to_numpy()
-        is_null = None
-        if self._overflow == "error":
-            check_timestamps(batch, millis, _ADVICE)
-        elif len(millis) and (millis.max() > MAX_MILLIS or millis.min() < -MAX_MILLIS):
-            if self._overflow == "null":
-                is_null = (millis > MAX_MILLIS) | (millis < -MAX_MILLIS)
-            millis = np.clip(millis, -MAX_MILLIS, MAX_MILLIS)
+        millis, is_beyond = fit_timestamps(batch, millis, self._overflow, advice=_ADVICE)
+        is_null = is_beyond if self._overflow == "null" else None
         return pa.array(millis * MICROS_PER_MILLI, mask=is_null).view(kind)
 
 

@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.errors import TimestampRangeError
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.runs.run_state import DataFile
 from kafka_segments.query.table_words import DIVISIONS
 from kafka_segments.segment.columnar.arrow_schema import NONE
 
-__all__ = ["DividedFiles", "check_years"]
+__all__ = ["DividedFiles"]
 
 _MAX_OPEN = 16
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -130,27 +129,6 @@ class DividedFiles:
         one.file.__exit__(*raised)
         offsets = one.first_offset, one.last_offset
         self.finished.append(DataFile(one.name, *self._key, one.file.num_rows, one.file.size, *offsets))
-
-
-def check_years(batch: pa.RecordBatch, millis: Any) -> None:
-    """Check that each timestamp lies in a year that a date can have.
-
-    Args:
-        batch: rows, with the column `offset`.
-        millis: their timestamps, as a numpy array.
-
-    Raises:
-        TimestampRangeError: one does not; with its offset.
-    """
-    for extreme in {int(millis.min()), int(millis.max())} if len(millis) else ():
-        if _utc(extreme) is None:
-            offset = batch.column("offset")[int(np.flatnonzero(millis == extreme)[0])].as_py()
-            raise TimestampRangeError(
-                f"offset {offset}: the timestamp {extreme} (milliseconds) is in no year from 1 to 9999, and "
-                "an Iceberg table cannot be divided by it; leave --divide-by out",
-                offset=offset,
-                timestamp=extreme,
-            )
 
 
 def _utc(millis: int) -> datetime | None:

@@ -183,8 +183,8 @@ def _column(name: str) -> _Source:
 
 def _stored_timestamp(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:
     """The stored number, -1 for none, as the time that it would be."""
-    millis = batch.column("timestamp_ms").to_numpy()
-    return pa.array(millis * MICROS_PER_MILLI).view(pa.timestamp("us", "UTC")).cast(kind)
+    micros = pc.multiply(batch.column("timestamp_ms"), MICROS_PER_MILLI)
+    return micros.view(pa.timestamp("us", "UTC")).cast(kind)
 
 
 def _known_timestamp_type(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:

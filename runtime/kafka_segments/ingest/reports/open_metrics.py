@@ -60,6 +60,8 @@ def _families(report: RunReport) -> Iterator[tuple[str, str, _Samples]]:
     yield "files", "Files that were written.", [({}, report.num_files)]
     yield "crc_failures", "Batches with a wrong checksum.", [({}, report.total("crc_failures"))]
     yield "damaged_places", "Places that could not be read.", [({}, report.damaged_places)]
+    words = "Timestamps that the table's type cannot hold."
+    yield "timestamps_beyond", words, [({}, report.timestamps_beyond)]
     yield "store_requests", "Requests to stores, with repeated ones.", [({}, report.requests.requests)]
     yield "store_retries", "Requests to stores that repeated one.", [({}, report.requests.retries)]
     if (one := report.slowest_split) is not None:

@@ -23,11 +23,13 @@ class PartitionReport:
         account: of its offsets.
         bytes_out: of the files written.
         findings: in the order of the log.
+        timestamps_beyond: timestamps that the table's type cannot hold: others were written in their place.
     """
 
     account: Account
     bytes_out: int = 0
     findings: tuple[Finding, ...] = ()
+    timestamps_beyond: int = 0
 
     @property
     def num_damaged(self) -> int:

@@ -58,6 +58,7 @@ class PartitionProgress:
         account: of the run; empty, at the next offset, if the run failed.
         bytes_out: of the files written.
         damaged_places: that could not be read.
+        timestamps_beyond: see `PartitionReport`.
         high_watermark: as its broker noted it last; None if there is no note.
         log_end_offset: after the last offset of the log; None if it was not looked for.
         lag: offsets that a consumer could read and the table does not have: up to the high watermark where a
@@ -68,6 +69,7 @@ class PartitionProgress:
     account: Account
     bytes_out: int
     damaged_places: int
+    timestamps_beyond: int
     high_watermark: int | None
     log_end_offset: int | None
     lag: int | None
@@ -140,6 +142,11 @@ class RunReport:
     def damaged_places(self) -> int:
         """Places that could not be read."""
         return sum(one.damaged_places for one in self.partitions)
+
+    @property
+    def timestamps_beyond(self) -> int:
+        """Timestamps that the table's type cannot hold."""
+        return sum(one.timestamps_beyond for one in self.partitions)
 
 
 class RunMeter:
@@ -244,7 +251,14 @@ def _progress(
         age = None if timestamp is None else max(0.0, round(time.time() - timestamp / 1000, 3))
         opened = OpenPin(pin.producer_id, pin.first_offset, timestamp, age)
     return PartitionProgress(
-        report.account, report.bytes_out, report.num_damaged, high_watermark, log_end, lag, opened
+        report.account,
+        report.bytes_out,
+        report.num_damaged,
+        report.timestamps_beyond,
+        high_watermark,
+        log_end,
+        lag,
+        opened,
     )
 
 
@@ -300,7 +314,7 @@ def report_to_json(report: RunReport) -> bytes:
     names = *COUNTS, "batches", "crc_failures"
     totals: dict[str, Any] = {name: report.total(name) for name in names}
     totals |= {"bytes_in": report.total("num_bytes"), "bytes_out": report.bytes_out}
-    totals |= {"damaged_places": report.damaged_places}
+    totals |= {"damaged_places": report.damaged_places, "timestamps_beyond": report.timestamps_beyond}
     partitions = []
     for one in report.partitions:
         content = asdict(one)

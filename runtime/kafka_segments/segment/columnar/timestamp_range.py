@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kafka_segments.errors import TimestampRangeError
 
-__all__ = ["MAX_MILLIS", "MICROS_PER_MILLI", "check_timestamps"]
+__all__ = ["DATES", "MAX_MILLIS", "MICROS_PER_MILLI", "fit_timestamps"]
 
 MICROS_PER_MILLI = 1000
 """Microseconds in a millisecond."""
@@ -17,24 +17,42 @@ MICROS_PER_MILLI = 1000
 MAX_MILLIS = (2**63 - 1) // MICROS_PER_MILLI
 """The greatest timestamp, and the least below zero."""
 
+DATES = -62_135_596_800_000, 253_402_300_799_999
+"""The first and the last timestamp of the years 1 to 9999, in which alone there are dates."""
 
-def check_timestamps(batch: pa.RecordBatch, millis: Any, advice: str = "") -> None:
-    """Check that a batch's timestamps fit microseconds.
+
+def fit_timestamps(
+    batch: pa.RecordBatch,
+    millis: Any,
+    overflow: str,
+    bounds: tuple[int, int] = (-MAX_MILLIS, MAX_MILLIS),
+    advice: str = "",
+) -> tuple[Any, Any]:
+    """Return timestamps, those out of bounds at the nearest bound, and which these are; None for none.
 
     Args:
         batch: rows, with the column `offset`.
         millis: their timestamps, as a numpy array.
+        overflow: `error`, if there are to be none.
+        bounds: the least and the greatest timestamp; those of microseconds, if they are not given.
         advice: for the error's text.
 
     Raises:
-        TimestampRangeError: one of them is beyond; with its offset.
+        TimestampRangeError: one of them is out of bounds; with its offset.
     """
-    if len(millis) and (millis.max() > MAX_MILLIS or millis.min() < -MAX_MILLIS):
-        row = int(np.flatnonzero((millis > MAX_MILLIS) | (millis < -MAX_MILLIS))[0])
+    least, greatest = bounds
+    if not len(millis) or (millis.min() >= least and millis.max() <= greatest):
+        return millis, None
+    is_beyond = (millis < least) | (millis > greatest)
+    if overflow == "error":
+        row = int(np.flatnonzero(is_beyond)[0])
         offset, timestamp = batch.column("offset")[row].as_py(), int(millis[row])
+        what = (
+            "microseconds in 64 bits, in which readers count" if greatest == MAX_MILLIS else "years 1 to 9999"
+        )
         raise TimestampRangeError(
-            f"offset {offset}: the timestamp {timestamp} (milliseconds) is beyond microseconds in 64 bits, "
-            f"in which readers count{advice}",
+            f"offset {offset}: the timestamp {timestamp} (milliseconds) is beyond {what}{advice}",
             offset=offset,
             timestamp=timestamp,
         )
+    return np.clip(millis, least, greatest), is_beyond
