@@ -249,13 +249,17 @@ def test_a_closed_pipe_ends_quietly(folder: Path, command: list[str]) -> None:
 def test_an_interrupt_leaves_nothing(
     folder: Path, command: list[str], number: int, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The signal comes while the first file is being synced."""
+    """The signal comes while the first file is being synced; a job in the background would ignore Ctrl-C."""
+    before = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
     def interrupted(_descriptor: int) -> None:
         os.kill(os.getpid(), number)
 
     monkeypatch.setattr(os, "fsync", interrupted)
-    assert main(command) == status
+    try:
+        assert main(command) == status
+    finally:
+        signal.signal(number, before)
     assert sorted(path.name for path in folder.iterdir()) == ["source"]
 
 

@@ -10,7 +10,6 @@ from kafka_segments.cli.jobs import (
     JobProgress,
     add_engine_options,
     add_progress_option,
-    ended_by_signals,
     engine_of,
     is_drawn,
 )
@@ -62,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     table, newest = table_of(arguments)
     target = values.size_from(1)("--target-size", arguments.target_size)
     engine, name = engine_of(arguments)
-    with ended_by_signals(), ExitStack() as stack:
+    with ExitStack() as stack:
         progress = JobProgress(
             stack,
             name,

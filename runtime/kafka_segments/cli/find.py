@@ -13,7 +13,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.file_outcomes import FileOutcomes
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
-from kafka_segments.cli.jobs import add_progress_option, delayed_progress, ended_by_signals, is_drawn
+from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
 from kafka_segments.cli.sources import GivenFile, files_of, refuse_below_sources
@@ -148,16 +148,15 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_below_sources(arguments.files, real, arguments.to_segment)
     output = output_of(arguments.format, directory=arguments.to_segment, is_count=arguments.count)
     find = _Find(places, conditions, output, arguments)
-    with ended_by_signals():
-        try:
-            with ExitStack() as stack:
-                show = _progress(arguments, stack)
-                find.files(files, show)
-            output.finish(find.counts)
-        except BrokenPipeError:
-            console.silence_stdout()
-        finally:
-            output.discard()
+    try:
+        with ExitStack() as stack:
+            show = _progress(arguments, stack)
+            find.files(files, show)
+        output.finish(find.counts)
+    except BrokenPipeError:
+        console.silence_stdout()
+    finally:
+        output.discard()
     return find.status
 
 

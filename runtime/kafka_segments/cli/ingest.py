@@ -13,7 +13,6 @@ from kafka_segments.cli.jobs import (
     JobProgress,
     add_engine_options,
     add_progress_option,
-    ended_by_signals,
     engine_of,
     is_drawn,
 )
@@ -133,8 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_run_files(arguments)
     meter = RunMeter(arguments.destination)
     try:
-        with ended_by_signals():
-            status, done = _run(arguments, meter)
+        status, done = _run(arguments, meter)
     except BaseException as error:
         write_run_files(arguments, meter.report(console.status_of(error), error=error))
         raise

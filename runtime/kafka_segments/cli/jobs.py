@@ -1,16 +1,14 @@
-"""What the verbs that run tasks share: engines, signals, progress."""
+"""What the verbs that run tasks share: engines and progress."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import shutil
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,6 @@ __all__ = [
     "add_engine_options",
     "add_progress_option",
     "delayed_progress",
-    "ended_by_signals",
     "engine_of",
     "is_drawn",
     "size_words",
@@ -33,7 +30,6 @@ __all__ = [
 
 _SECONDS_BEFORE = 2.0  # that no progress is shown
 _SECONDS_BETWEEN_LINES = 10
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
@@ -57,32 +53,6 @@ def add_progress_option(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="draw a progress bar even if standard error is not a terminal (there, lines say it)",
     )
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the job as Ctrl-C does, so that no partial output is left.
-
-    The exit status is that of a shell: 128 plus the signal's number.
-    """
-
-    def stop(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
-        raise SystemExit(128 + number)
-
-    numbers = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
-    for number in numbers:
-        signal.signal(number, stop)
-    try:
-        yield
-    except SystemExit:
-        console.say("terminated")
-        raise
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def engine_of(arguments: argparse.Namespace) -> tuple[Engine, str]:

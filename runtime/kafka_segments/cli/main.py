@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from importlib import import_module
 
 import kafka_segments
 from kafka_segments.cli import console
 from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import KafkaFormatError, OutputError
+from kafka_segments.io.signals import ended_by_signals
 
 __all__ = ["main"]
 
@@ -37,40 +37,44 @@ _VERBS = (
 """The subcommands, each the module of its name."""
 _OF_ALL = "completion"
 """The one whose work is the parser of all."""
+_BY_SIGNAL = 128  # and the number of the signal: the status of what one ended
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run `kafka-segments` and return its exit status.
 
     0: clean. 1: damage, or another finding. 2: wrong usage, or a source that cannot be opened; the rest was
-    done. 3: the output could not be written. 130: interrupted.
+    done. 3: the output could not be written. 130, 143, 129: ended by Ctrl-C, SIGTERM, SIGHUP.
 
     Args:
         argv: the arguments, without the program's name; None takes those of the process.
     """
     try:
-        given = sys.argv[1:] if argv is None else argv
-        parser = _parser(given[0] if given else None)
-        arguments = parser.parse_args(given)
-        if arguments.run is None:
-            parser.print_help(sys.stderr)
-            return console.NOT_OPENED
-        return _run(arguments.run, arguments)
+        with ended_by_signals():
+            return _command(sys.argv[1:] if argv is None else argv)
     except SystemExit as error:  # argparse has printed its message
-        return error.code if isinstance(error.code, int) else console.NOT_OPENED
+        status = error.code if isinstance(error.code, int) else console.NOT_OPENED
+        if status > _BY_SIGNAL:
+            console.say("terminated")
+        return status
     except KeyboardInterrupt:
         console.say("interrupted")
         return console.INTERRUPTED
-
-
-def _run(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
-    try:
-        return run(arguments)
     except KafkaFormatError as error:
         console.say(str(error))
         if isinstance(error, OutputError):
             console.silence_stdout()
         return console.status_of(error)
+
+
+def _command(given: list[str]) -> int:
+    parser = _parser(given[0] if given else None)
+    arguments = parser.parse_args(given)
+    if arguments.run is None:
+        parser.print_help(sys.stderr)
+        return console.NOT_OPENED
+    status: int = arguments.run(arguments)
+    return status
 
 
 def _parser(verb: str | None = None) -> argparse.ArgumentParser:

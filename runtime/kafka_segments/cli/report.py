@@ -13,7 +13,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
 from kafka_segments.cli.sources import refuse_below_sources
-from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
+from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
@@ -210,7 +210,5 @@ def _write(data: bytes, destination: str, named: str) -> None:
         output.write(data)
         output.finish()
         publish_files([(output.path, destination)])
-    except FileExistsError as error:
-        raise OutputError("it came into being while it was written", path=named) from error
     finally:
         output.discard()

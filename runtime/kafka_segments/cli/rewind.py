@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
-from kafka_segments.cli.jobs import add_engine_options, ended_by_signals, engine_of
+from kafka_segments.cli.jobs import add_engine_options, engine_of
 from kafka_segments.cli.parsing import add_examples, add_named_options
 from kafka_segments.cli.table_argument import table_of
 from kafka_segments.errors import OptionError
@@ -71,9 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     known = {(one.topic, one.partition) for one in newest.partitions}
     named = [key for name in arguments.partitions for key in _named(name, known, arguments.destination)]
     engine, _ = engine_of(arguments)
-    with ended_by_signals():
-        has_findings = recover(table, newest, console.say)
-        done = rewind(table, engine, named, arguments.to_offset)
+    has_findings = recover(table, newest, console.say)
+    done = rewind(table, engine, named, arguments.to_offset)
     for one in done:
         then = "at the log's start" if one.offset is None else f"at offset {one.offset}"
         console.say(

@@ -11,7 +11,6 @@ from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.jobs import (
     add_progress_option,
     delayed_progress,
-    ended_by_signals,
     is_drawn,
     size_words,
 )
@@ -101,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     sources, destination = _paths(arguments)
     is_bar = is_drawn(arguments)
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
-    with ended_by_signals(), ExitStack() as stack:
+    with ExitStack() as stack:
         progress = delayed_progress(stack, "reading", draw=is_bar, verb="salvage")
         found = salvage(
             sources,

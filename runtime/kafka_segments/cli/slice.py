@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.jobs import delayed_progress, ended_by_signals, is_drawn
+from kafka_segments.cli.jobs import delayed_progress, is_drawn
 from kafka_segments.cli.parsing import add_examples, named_options
 from kafka_segments.cli.salvage import add_source_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     is_bar = is_drawn(arguments)
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
-    with ended_by_signals(), ExitStack() as stack:
+    with ExitStack() as stack:
         progress = delayed_progress(stack, "reading", draw=is_bar, verb="slice")
         found = slice_partition(
             arguments.source, arguments.destination, wanted, places=places, progress=progress

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
 from kafka_segments.errors import OutputError
+from kafka_segments.io.processes import process_pool
 from kafka_segments.query.job_engine import Progress, RunnableTask
 
 __all__ = ["LocalEngine"]
@@ -53,47 +50,25 @@ class LocalEngine:
 
 
 def _in_processes(tasks: Sequence[RunnableTask[R]], num_processes: int, show: Progress | None) -> list[R]:
-    # Not forked: threads of libraries would be missing in the copy, and their locks would stay taken.
-    context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
-    pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=_begin)
     try:
-        futures = {pool.submit(_run, task): task.num_bytes for task in tasks}
-        left: set[Any] = set(futures)
-        num_done, total = 0, sum(futures.values())
-        while left:
+        with process_pool(num_processes) as pool:
+            futures = {pool.submit(_run, task): task.num_bytes for task in tasks}
+            left: set[Any] = set(futures)
+            num_done, total = 0, sum(futures.values())
+            while left:
+                if show is not None:
+                    show(num_done, total)
+                done, left = wait(left, return_when=FIRST_COMPLETED)
+                for one in done:
+                    one.result()
+                    num_done += futures[one]
             if show is not None:
-                show(num_done, total)
-            done, left = wait(left, return_when=FIRST_COMPLETED)
-            for one in done:
-                one.result()
-                num_done += futures[one]
-        if show is not None:
-            show(total, total)
-        return [one.result() for one in futures]
+                show(total, total)
+            return [one.result() for one in futures]
     except BrokenProcessPool as error:
         raise OutputError(
             "a process that ran a task was killed (out of memory?): nothing was written; see the system's log"
         ) from error
-    except BaseException:
-        for process in multiprocessing.active_children():
-            if process not in others:
-                process.terminate()  # else it would go on to the end of its task
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin() -> None:
-    """Let the process that asked for the tasks end this one, also by being killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    wait_for([sentinel])
-    os._exit(1)
 
 
 def _run(task: RunnableTask[R]) -> R:

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.io.signals import check_not_ended
 from kafka_segments.io.storage import Source
 
 __all__ = [
@@ -114,8 +115,7 @@ def hidden_sibling(path: str) -> str:
 
 def hidden_stem(name: str) -> str:
     """Return how the hidden names beside a destination of this name begin."""
-    stem = os.fsdecode(os.fsencode(name)[:100])  # file systems count bytes
-    return f".{stem}.writing-"
+    return f".{os.fsdecode(os.fsencode(name)[:100])}.writing-"  # file systems count bytes
 
 
 class OutputFile:
@@ -222,6 +222,7 @@ def publish_files(files: list[tuple[str, str]]) -> None:
     Raises:
         OutputError: a destination exists meanwhile, or the disk fails.
     """
+    check_not_ended()
     done: list[str] = []
     try:
         for source, destination in files:
@@ -241,9 +242,7 @@ def _rename_new(source: str, destination: str) -> None:
     """Rename without replacing: creating a link fails if the destination exists."""
     try:
         os.link(source, destination)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
+    except OSError:  # it exists, or this is a file system without hard links
         if os.path.lexists(destination):
             raise OutputError("it came into being while it was written", path=destination) from None
         os.rename(source, destination)
@@ -286,6 +285,7 @@ def publish_directory(path: str, destination: str, named: str) -> None:
     Raises:
         OutputError: the destination exists meanwhile, or the disk fails.
     """
+    check_not_ended()
     with _errors(named):
         sync_directory(path)
         os.rename(path, destination)

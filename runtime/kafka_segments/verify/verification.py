@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.processes import process_pool
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -138,11 +136,7 @@ def _results(
         for copy in subject.copies:
             yield verify_copy(copy, options, replace(reading, progress=progress))
         return
-    with ExitStack() as stack:
-        # Not by fork: threads and open files of this process must not be copied.
-        context = multiprocessing.get_context("spawn")
-        pool = stack.enter_context(ProcessPoolExecutor(num_jobs, mp_context=context))
-        stack.callback(pool.shutdown, cancel_futures=True)
+    with process_pool(num_jobs) as pool:
         verify = partial(verify_copy, options=options, reading=replace(reading, progress=None))
         for copy, result in zip(subject.copies, pool.map(verify, subject.copies), strict=True):
             if progress is not None:

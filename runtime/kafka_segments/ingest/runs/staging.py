@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kafka_segments.errors import ConflictError, KafkaFormatError, OutputError, UndecidedRunError
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY, RunLog
 from kafka_segments.ingest.runs.run_state import RunState
+from kafka_segments.io.signals import check_not_ended
 
 if TYPE_CHECKING:
     from kafka_segments.ingest.tables import Table
@@ -69,6 +70,7 @@ def committing(table: Table, number: int) -> Iterator[NewRun]:
         # There also if nothing was written: what is committed has one until it is published.
         log.files.make_directory(staging_of(log.destination, run_id))
         log.files.sync(staging_of(log.destination, run_id), log.destination)
+        check_not_ended()
         log.create(run)
     except UndecidedRunError:
         raise  # it may exist: what it wrote is published, or swept, by the next run

@@ -64,4 +64,5 @@ class Held:
         self._free = free
 
     def __del__(self) -> None:
-        self._free(self.context)
+        if hasattr(self, "_free"):  # else Ctrl-C came before it was made
+            self._free(self.context)

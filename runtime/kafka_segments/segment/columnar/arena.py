@@ -61,7 +61,8 @@ class Lease:
 
     def __del__(self) -> None:
         """Return the arena; runs in the thread that drops the last buffer, so it must not wait for a lock."""
-        self._free.append(self.arena)
+        if hasattr(self, "_free"):  # else Ctrl-C came before it was made
+            self._free.append(self.arena)
 
 
 class ArenaPool:
