@@ -52,9 +52,9 @@ def test_the_same_runs(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     segments = [data for name, data in files_of(example).items() if ".log" in name]
     fast = [list(sound_runs.iter_sound_runs(open_source(data))) for data in segments]
 
-    def missing(_source: object) -> None:
+    def missing(*_arguments: object, **_options: object) -> None:
         raise MissingExtraError("not installed")
 
-    monkeypatch.setattr("kafka_segments.segment.columnar.run_table.iter_runs", missing)
+    monkeypatch.setattr("kafka_segments.segment.columnar.verified_tables.iter_tables_verified", missing)
     plain = [list(sound_runs.iter_sound_runs(open_source(data))) for data in segments]
     assert repr(plain) == repr(fast)

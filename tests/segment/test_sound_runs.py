@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from unittest import mock
 
 import pytest
 from tests.builders.build import batch, message, record
 
+from kafka_segments.errors import MissingExtraError
 from kafka_segments.io.storage import open_source
-from kafka_segments.segment import sound_runs
+from kafka_segments.segment.columnar import verified_tables
 from kafka_segments.segment.sound_runs import SoundRun, iter_sound_runs
 
 GZIP = 1
@@ -21,27 +21,29 @@ def wrapper(offset: int) -> bytes:
 
 
 @pytest.fixture(params=["in tables", "one by one"])
-def runs(request):
+def runs(request, monkeypatch):
     """Offsets of the runs in some bytes."""
+    if request.param == "one by one":
+
+        def missing(*_arguments, **_options):
+            raise MissingExtraError("not installed")
+
+        monkeypatch.setattr(verified_tables, "iter_tables_verified", missing)
 
     def of(data: bytes) -> list[tuple[int, int]]:
         found = list(iter_sound_runs(open_source(data)))
         assert all(isinstance(one, SoundRun) for one in found)
         return [(one.first, one.last) for one in found]
 
-    if request.param == "one by one":
-        with mock.patch.object(sound_runs, "_found_in", sound_runs._plain_runs):
-            yield of
-    else:
-        yield of
+    return of
 
 
-def test_a_wrapper_continues_what_is_below_its_offset(runs):
-    data = batch(9, [record(0), record(1)]) + wrapper(12) + wrapper(18)
-    assert runs(data) == [(9, 18)]
+def test_a_wrapper_has_the_offsets_of_its_messages(runs):
+    data = batch(9, [record(0), record(1)]) + wrapper(11) + wrapper(18)
+    assert runs(data) == [(9, 10), (11, 11), (18, 18)]
 
 
 def test_a_wrapper_that_repeats_an_offset_continues_nothing(runs):
     """Nor do those after it, which continue the wrapper."""
     data = batch(9, [record(0), record(1)]) + wrapper(10) + wrapper(18)
-    assert runs(data) == [(9, 10), (10, 18)]
+    assert runs(data) == [(9, 10), (10, 10), (18, 18)]

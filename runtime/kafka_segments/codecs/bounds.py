@@ -106,6 +106,7 @@ class ItemBudget:
                 f"a max_decompressed above {DEFAULT_MAX_DECOMPRESSED} lifts this bound, if the data can be "
                 "trusted",
                 codec=codec,
+                is_bound=True,
             )
 
     def take_record(self, codec: str | None, num_headers: int, control_value: bytes | None) -> None:
@@ -145,7 +146,7 @@ class BoundedOutput:
                 f"(max_decompressed; up to {DEFAULT_MAX_DECOMPRESSED}, {EXPANSION} times the payload's size "
                 "is a bound too); raise the bound if the data can be trusted"
             )
-            raise DecompressionError(message, codec=self._codec)
+            raise DecompressionError(message, codec=self._codec, is_bound=True)
 
     def add(self, chunk: bytes) -> None:
         """Add a chunk.

@@ -171,9 +171,13 @@ class UnknownFormatError(DecodeError):
 
 
 class DecompressionError(DecodeError):
-    """A payload that does not decompress, or exceeds the bound. `.codec` is Kafka's name or number."""
+    """A payload that does not decompress, or exceeds the bound.
+
+    `.codec` is Kafka's name or number. `.is_bound` says that only the bound stopped it: it may be sound.
+    """
 
     codec: str | int | None = None
+    is_bound: bool = False
 
 
 class ReadError(KafkaFormatError, OSError):

@@ -1,24 +1,26 @@
 """Runs of sound batches in a segment: what can be copied from it in one piece, and what not.
 
-Strategy: every checksum is verified, by the compiled scanner where it is installed, window by window, else
-entry by entry. Batches that follow each other in the file and in their offsets become one run; a gap between
-offsets begins another. Memory does not depend on the size of a batch.
+Strategy: every checksum is verified, and records are read (`verified_entries`), for a right checksum does not
+show that a consumer can read them. Batches that follow each other in the file and in their offsets become one
+run; a gap, another leader epoch, or a header that contradicts its records begins another. The last batch
+before offsets fall is a run of its own, for it may be the wrong one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.codecs.bounds import ItemBudget
-from kafka_segments.errors import MissingExtraError
-from kafka_segments.formats.entries import Batch, Damage, Padding
-from kafka_segments.formats.file_names import MAX_OFFSET
+from kafka_segments.errors import DecompressionError
+from kafka_segments.formats.entries import Damage, Padding
 from kafka_segments.io.storage import Source
-from kafka_segments.segment.scan.entry_scan import Scan, sound_entry, with_offsets
+from kafka_segments.segment.verified_entries import VerifiedEntry, iter_verified
 
-__all__ = ["RefusedEntry", "SoundRun", "entry_run", "iter_sound_runs"]
+__all__ = ["RefusedEntry", "SoundRun", "iter_sound_runs"]
+
+_MAX_READ = 16 << 20
+"""Bytes of an entry whose records are read: brokers take 1 MiB by default, and memory is bounded."""
+_MAX_DECOMPRESSED = 64 << 20
 
 
 @dataclass(slots=True)
@@ -28,12 +30,14 @@ class SoundRun:
     Attributes:
         position: where the first one begins, in bytes.
         end_position: where the last one ends.
-        first: the first offset; of a wrapper that was not opened its last one.
+        first: the first offset.
         last: the last offset.
         num_batches: how many they are.
         newest: greatest timestamp of their headers, in milliseconds; -1 for none.
         is_cleaned: whether offsets are missing inside of a batch, as after the log cleaner.
-        begins_with_wrapper: whether `first` is only known to be `last` at most.
+        epoch: their leader epoch; -1 for none.
+        is_doubted: a single batch whose header contradicts its records: there are more than offsets for them,
+            or others.
     """
 
     position: int
@@ -43,15 +47,13 @@ class SoundRun:
     num_batches: int
     newest: int
     is_cleaned: bool = False
-    begins_with_wrapper: bool = False
+    epoch: int = -1
+    is_doubted: bool = False
 
     def follows(self, other: SoundRun) -> bool:
         """Return whether this run continues another one, in the file and in its offsets."""
-        if self.position != other.end_position:
-            return False
-        if self.begins_with_wrapper:
-            return self.first > other.last
-        return self.first == other.last + 1
+        is_next = (self.position, self.first) == (other.end_position, other.last + 1)
+        return is_next and self.epoch == other.epoch and not (self.is_doubted or other.is_doubted)
 
     def join(self, other: SoundRun) -> None:
         """Add the run that follows this one."""
@@ -63,11 +65,12 @@ class SoundRun:
 
 @dataclass(frozen=True, slots=True)
 class RefusedEntry:
-    """An entry with a right checksum and offsets that no log can have; no checksum covers its base offset."""
+    """An entry with a right checksum that no log can have: by its offsets, or since it cannot be read."""
 
     position: int
     end_position: int
     first: int
+    last: int | None
     reason: str
 
 
@@ -80,67 +83,69 @@ def iter_sound_runs(source: Source) -> Iterator[Found]:
     Raises:
         StoreError: a store stopped serving the segment.
     """
-    items = ItemBudget(DEFAULT_MAX_DECOMPRESSED)
-    before: SoundRun | None = None
-    for found in _found_in(source):
-        if not isinstance(found, SoundRun):
-            if before is not None:
-                yield before
-            before = None
+    before: SoundRun | None = None  # what is before `last` and continues in it
+    last: SoundRun | None = None
+    for found in _pieces(source):
+        piece = found if isinstance(found, SoundRun) else None
+        if before is not None and last is not None and not (piece and piece.first <= last.last):
+            before.join(last)
+            before, last = None, before
+        if piece and last is not None and before is None and piece.follows(last):
+            before, last = last, piece
+            continue
+        yield from (one for one in (before, last) if one is not None)
+        before, last = None, piece
+        if piece is None:
             yield found
-        elif before is not None and found.follows(before):
-            before.join(found)
+    if before is not None and last is not None:
+        before.join(last)
+        last = before
+    if last is not None:
+        yield last
+
+
+def _pieces(source: Source) -> Iterator[Found]:
+    """Yield runs that are not joined yet; the last entry of a table is one of its own."""
+    held: VerifiedEntry | None = None  # an entry whose records may be damaged, which the next event says
+    events = iter_verified(source, max_decompressed=_MAX_DECOMPRESSED, max_read=_MAX_READ)
+    for event in events:
+        if held is not None and isinstance(event, Damage) and event.position == held.position:
+            error = event.error
+            if isinstance(error, DecompressionError) and error.is_bound:
+                yield _run_of(held)
+            else:
+                reason = f"its records cannot be read, though its checksum is right: {error.detail}"
+                place = held.position, held.end_position, held.first_offset, held.last_offset
+                yield RefusedEntry(*place, reason)
+            held = None
+            continue
+        if held is not None:
+            yield _run_of(held)
+        held = None
+        if isinstance(event, VerifiedEntry):
+            held = event
+        elif isinstance(event, (Damage, Padding)):
+            yield event
         else:
-            if before is not None:
-                yield before
-            before = _opened(source, found, items)
-    if before is not None:
-        yield before
+            from kafka_segments.segment.columnar.run_table import runs_of
+
+            yield from runs_of(event)
+    if held is not None:
+        yield _run_of(held)
 
 
-def _opened(source: Source, run: SoundRun, items: ItemBudget) -> SoundRun:
-    """Find the first offset of a run that begins with a wrapper, whose messages have it."""
-    if not run.begins_with_wrapper:
-        return run
-    batch = sound_entry(source, run.position)
-    opened = None if batch is None else with_offsets(source, batch, items)
-    first = None if opened is None else opened.base_offset
-    if first is None or not 0 <= first <= run.first:
-        first = run.first
-    return replace(run, first=first, begins_with_wrapper=False)
+def refused(position: int, end_position: int, first: int) -> RefusedEntry:
+    """Return an entry whose offsets are none of a log."""
+    reason = f"its offsets, from {first} on, are none of a log"
+    return RefusedEntry(position, end_position, first, None, reason)
 
 
-def _found_in(source: Source) -> Iterator[Found]:
-    try:
-        from kafka_segments.segment.columnar.run_table import iter_runs
-
-        return iter_runs(source)
-    except MissingExtraError:
-        return _plain_runs(source)
-
-
-def _plain_runs(source: Source) -> Iterator[Found]:
-    for entry in Scan(source).entries():
-        if not isinstance(entry, Batch):
-            yield entry
-        elif entry.crc_valid is not False:  # else its damage follows
-            yield entry_run(entry)
-
-
-def entry_run(batch: Batch) -> SoundRun | RefusedEntry:
+def _run_of(entry: VerifiedEntry) -> SoundRun | RefusedEntry:
     """Return the run of one sound entry, or why there is none."""
-    first = batch.last_offset if batch.base_offset is None else batch.base_offset
-    if first < 0 or not first <= batch.last_offset <= MAX_OFFSET:
-        reason = f"its offsets, {first} to {batch.last_offset}, are none of a log"
-        return RefusedEntry(batch.position, batch.end_position, first, reason)
-    num_offsets = batch.last_offset - first + 1
-    return SoundRun(
-        batch.position,
-        batch.end_position,
-        first,
-        batch.last_offset,
-        1,
-        batch.max_timestamp,
-        batch.magic >= 2 and (batch.num_records or 0) < num_offsets,
-        batch.base_offset is None,
-    )
+    place, first, last = (entry.position, entry.end_position), entry.first_offset, entry.last_offset
+    if first < 0 or entry.is_overflowing:
+        return refused(*place, first)
+    room, count = last - first + 1, entry.num_records
+    is_short = count is not None and count < room
+    is_doubted = entry.magic >= 2 and ((count or 0) > room or not entry.has_ordered_records)
+    return SoundRun(*place, first, last, 1, entry.max_timestamp, is_short, entry.leader_epoch, is_doubted)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.batch_records import open_records
 from kafka_segments.segment.scan.entry_scan import Scan, read_payload
 from kafka_segments.segment.scan.foreign_logs import refuse_foreign
-from kafka_segments.segment.segment import Segment
 
 if TYPE_CHECKING:
     from kafka_segments.segment.columnar.entry_rows import VerifiedTable
@@ -47,6 +47,7 @@ class VerifiedEntry(NamedTuple):
         is_whole: no record of it was removed, and its timestamps are as they were written.
         has_ordered_records: the offsets of its records increase, and are inside of its own.
         is_append_time: a broker has set its timestamps (LogAppendTime).
+        is_overflowing: its last offset by the header is below the first one, or above the greatest.
     """
 
     position: int
@@ -67,6 +68,7 @@ class VerifiedEntry(NamedTuple):
     is_whole: bool = False
     has_ordered_records: bool = True
     is_append_time: bool = False
+    is_overflowing: bool = False
 
 
 VerifiedEvent: TypeAlias = "VerifiedTable | VerifiedEntry | Damage | Padding"
@@ -78,6 +80,7 @@ def iter_verified(
     check_crc: bool = True,
     with_records: bool = True,
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+    max_read: int = NO_END,
 ) -> Iterator[VerifiedEvent]:
     """Yield the entries of a segment in file order, with damage and padding in their places.
 
@@ -86,6 +89,7 @@ def iter_verified(
         check_crc: verify checksums.
         with_records: read the records; else headers alone.
         max_decompressed: bytes that one batch may decompress to.
+        max_read: bytes of an entry whose records are read; of larger ones the checksum alone is verified.
 
     Yields:
         Tables of entries, each valid until the next event, or entries.
@@ -99,39 +103,34 @@ def iter_verified(
     try:
         from kafka_segments.segment.columnar.verified_tables import iter_tables_verified
 
-        tables = iter_tables_verified(
-            source, check_crc=check_crc, with_records=with_records, max_decompressed=max_decompressed
+        return iter_tables_verified(
+            source,
+            check_crc=check_crc,
+            with_records=with_records,
+            max_decompressed=max_decompressed,
+            max_read=max_read,
         )
     except MissingExtraError:
-        segment = Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)
-        return _iter_slowly(segment, with_records=with_records)
-    return tables
+        scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
+        limit = max_read if with_records else 0
+        return _iter_slowly(scan, check_crc=check_crc, max_decompressed=max_decompressed, max_read=limit)
 
 
-def _iter_slowly(segment: Segment, *, with_records: bool) -> Iterator[VerifiedEvent]:
-    if not with_records:
-        for entry in segment.iter_entries("skip"):
-            if not isinstance(entry, Batch):
-                yield entry
-            elif entry.crc_valid is not False:
-                yield verified_entry(entry)
-        return
-    batch: Batch | None = None
-    seen = _Seen()
-    for event in segment.iter_events(on_damage="skip"):
-        if isinstance(event, Record):
-            seen.add(event)
-            continue
-        if batch is not None:
-            is_damaged = isinstance(event, Damage) and event.position == batch.position
-            yield verified_entry(batch, None if is_damaged else seen)
-            batch = None
-        if isinstance(event, Batch):
-            batch, seen = (None if event.crc_valid is False else event), _Seen()
+def _iter_slowly(
+    scan: Scan, *, check_crc: bool, max_decompressed: int, max_read: int
+) -> Iterator[VerifiedEvent]:
+    for entry in scan.entries():
+        if not isinstance(entry, Batch):
+            yield entry
+        elif entry.crc_valid is False:
+            continue  # its damage follows
+        elif entry.size > max_read:
+            yield verified_entry(entry)
         else:
-            yield event
-    if batch is not None:
-        yield verified_entry(batch, seen)
+            found, damage = read_verified(entry, scan, check_crc=check_crc, max_decompressed=max_decompressed)
+            yield found
+            if damage is not None:
+                yield damage
 
 
 class _Seen:
@@ -218,4 +217,5 @@ def verified_entry(batch: Batch, seen: _Seen | None = None) -> VerifiedEntry:
         count == last - first + 1 and batch.delete_horizon_ms is None,
         is_ordered,
         batch.timestamp_type == "LogAppendTime",
+        batch.last_offset < first,
     )

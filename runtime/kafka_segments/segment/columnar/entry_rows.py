@@ -92,6 +92,11 @@ class VerifiedTable:
         return (self.entries.column("timestamp_type") != 0) & (self.entries.column("magic") > 0)
 
     @property
+    def is_overflowing(self) -> Any:
+        """See `VerifiedEntry`."""
+        return self.first_offset + self.of_batches("last_offset_delta", 0) < self.first_offset
+
+    @property
     def last_sequence(self) -> Any:
         """The sequence number of each entry's last record; -1 for none."""
         base = self.of_batches("base_sequence")
@@ -130,6 +135,7 @@ class VerifiedTable:
             self.is_whole,
             self.has_ordered_records,
             self.is_append_time,
+            self.is_overflowing,
         )
         is_wrapper = self.entries.is_wrapper().tolist()
         for at, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):

@@ -51,7 +51,7 @@ __all__ = ["iter_tables_verified"]
 
 
 def iter_tables_verified(
-    source: Source, *, check_crc: bool, with_records: bool, max_decompressed: int
+    source: Source, *, check_crc: bool, with_records: bool, max_decompressed: int, max_read: int
 ) -> Iterator[VerifiedEvent]:
     """Return the events of `verified_entries.iter_verified`.
 
@@ -60,7 +60,7 @@ def iter_tables_verified(
     """
     if not with_records:
         return _Headers(source, check_crc).events()
-    reader = _WindowReader(source, check_crc=check_crc, max_decompressed=max_decompressed)
+    reader = _WindowReader(source, check_crc=check_crc, max_decompressed=max_decompressed, max_read=max_read)
     return _events_of(reader)
 
 
@@ -90,7 +90,7 @@ class _Window(SoundBatches):
 class _WindowReader(ColumnarReader):
     """Reader that yields a `_Window` for its entries, and a `_Read` for sound ones outside of windows."""
 
-    def __init__(self, source: Source, *, check_crc: bool, max_decompressed: int) -> None:
+    def __init__(self, source: Source, *, check_crc: bool, max_decompressed: int, max_read: int) -> None:
         super().__init__(
             source,
             schema=schema_of(("offset", "timestamp_ms")),
@@ -99,7 +99,10 @@ class _WindowReader(ColumnarReader):
             check_crc=check_crc,
             max_decompressed=max_decompressed,
         )
-        self._max_decompressed = max_decompressed
+        self._headers = HeaderScan(
+            source, kafka_log_segment, check_crc=check_crc, max_window=min(max_read, source.size)
+        )
+        self._max_decompressed, self._max_read = max_decompressed, max_read
         self._found = np.zeros((self._headers.max_rows, NUM_FOUND), np.int64)
         self._folding: dict[int, FoldingDecoder] = {}
 
@@ -117,6 +120,9 @@ class _WindowReader(ColumnarReader):
 
     def _exactly(self, batch: Batch, start: RecordPlace) -> Iterator[Event]:  # noqa: ARG002
         """Read an entry record by record, from its first record on."""
+        if batch.size > self._max_read:
+            yield _Read(1, batch.size, verified_entry(batch), None)
+            return
         limit = self._max_decompressed
         found = read_verified(batch, self._scan, check_crc=self._check_crc, max_decompressed=limit)
         yield _Read(1, batch.size, *found)
