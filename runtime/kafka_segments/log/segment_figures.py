@@ -16,15 +16,17 @@ from functools import partial
 from kafka_segments.codecs import CODEC_NAMES
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.formats.file_names import MAX_OFFSET
+from kafka_segments.formats.file_names import MAX_OFFSET, NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import BLOCK_SIZE, Source, Window
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored, open_times
 from kafka_segments.segment.contents import end_of
+from kafka_segments.segment.evidence import FileOrder, JudgedRun
 from kafka_segments.segment.header_summaries import HeaderSummary, head_of, iter_header_summaries
 from kafka_segments.segment.scan.entry_check import Probe
+from kafka_segments.segment.sound_runs import SoundRun
 
 __all__ = ["SegmentFigures", "codec_name", "figures_by_ends", "figures_by_headers"]
 
@@ -139,14 +141,15 @@ def figures_by_headers(places: Places, segment: StoredSegment) -> SegmentFigures
         KafkaFormatError: it cannot be opened.
     """
     with closing(open_stored(places, segment)) as source:
-        return _summed(iter_header_summaries(source), segment.base_offset)
+        return _summed(iter_header_summaries(source), segment)
 
 
-def _summed(heads: Iterator[HeaderSummary | Damage], base_offset: int) -> SegmentFigures:
+def _summed(heads: Iterator[HeaderSummary | Damage], segment: StoredSegment) -> SegmentFigures:
     codecs: Counter[int] = Counter()
     magics: Counter[int] = Counter()
     errors: list[KafkaFormatError] = []
-    first, earliest, latest, end = MAX_OFFSET, MAX_OFFSET, -1, base_offset
+    bounds = _Bounds(segment)
+    earliest, latest = MAX_OFFSET, -1
     num_batches, num_records, is_counted = 0, 0, True
     for head in heads:
         if isinstance(head, Damage):
@@ -158,16 +161,12 @@ def _summed(heads: Iterator[HeaderSummary | Damage], base_offset: int) -> Segmen
         magics[head.magic] += size
         is_counted = is_counted and head.num_records is not None
         num_records += max(head.num_records or 0, 0)
-        if head.first_offset is not None:
-            first = min(first, head.first_offset)
-        if head.last_offset < MAX_OFFSET:
-            end = max(end, head.last_offset + 1)
+        bounds.note(head)
         if head.max_timestamp >= 0:
             earliest, latest = min(earliest, head.max_timestamp), max(latest, head.max_timestamp)
     return SegmentFigures(
         True,
-        base_offset if first == MAX_OFFSET else first,
-        end,
+        *bounds.end(),
         None if latest < 0 else earliest,
         _known(latest),
         dict(codecs),
@@ -176,3 +175,32 @@ def _summed(heads: Iterator[HeaderSummary | Damage], base_offset: int) -> Segmen
         num_records if is_counted else None,
         tuple(errors),
     )
+
+
+class _Bounds:
+    """First and end offset of a segment, without batches that are in the wrong place (`segment.evidence`)."""
+
+    def __init__(self, segment: StoredSegment) -> None:
+        self._base = segment.base_offset
+        self._order = FileOrder(self._base, NO_END if segment.end_offset is None else segment.end_offset)
+        self._inside: list[int] = []  # first and end, of those that the names of segments confirm
+        self._any: list[int] = []
+
+    def note(self, head: HeaderSummary) -> None:
+        if head.last_offset < MAX_OFFSET:
+            first = head.last_offset if head.first_offset is None else head.first_offset
+            place = head.position, head.end_position
+            self._add(self._order.add(SoundRun(*place, first, head.last_offset, 1, head.max_timestamp)))
+
+    def end(self) -> tuple[int, int]:
+        self._add(self._order.add(None))
+        first, end = self._inside or self._any or [self._base, self._base]
+        return first, end
+
+    def _add(self, judged: JudgedRun | None) -> None:
+        if judged is None or not judged.is_in_order:
+            return
+        run = judged.run
+        for bounds in (self._any, [] if judged.doubt else self._inside):
+            known = bounds or [run.first, run.last + 1]
+            bounds[:] = min(known[0], run.first), max(known[1], run.last + 1)

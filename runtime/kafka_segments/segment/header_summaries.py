@@ -12,7 +12,9 @@ from itertools import chain, islice
 from typing import Any
 
 from kafka_segments.errors import MissingExtraError
+from kafka_segments.formats import wrap_long
 from kafka_segments.formats.entries import Batch, Damage
+from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.scan.entry_scan import Scan
 
@@ -91,31 +93,27 @@ def iter_header_summaries(source: Source, position: int = 0) -> Iterator[HeaderS
 
 
 def _heads_of(piece: Any) -> Iterator[HeaderSummary]:
-    columns = [piece.column(name).tolist() for name in _COLUMNS]
-    for row in zip(*columns, strict=True):
-        begin, end, base, magic, kind, codec, timestamp, delta, count, producer, is_control = row
-        timestamp = timestamp if magic else _NO_TIMESTAMP
-        if magic >= 2:
-            last = max(base, base + delta, base + count - 1)
-            has_records = not is_control and count != 0
-            yield HeaderSummary(
-                begin, end, base, last, timestamp, kind == 1, producer, has_records, magic, codec, count
-            )
-        else:
-            first = base if codec == 0 else None
-            # Old versions of librdkafka left 0 in wrappers: then their messages may have any offset.
-            last = (1 << 63) - 1 if first is None and base == 0 else base
-            yield HeaderSummary(
-                begin,
-                end,
-                first,
-                last,
-                timestamp,
-                kind == 1,
-                magic=magic,
-                compression_id=codec,
-                num_records=1 if codec == 0 else None,
-            )
+    for row in zip(*(piece.column(name).tolist() for name in _COLUMNS), strict=True):
+        yield _summary(row)
+
+
+def _summary(row: tuple[int, ...]) -> HeaderSummary:
+    """Return the summary of a header, by `_COLUMNS`."""
+    begin, end, base, magic, kind, codec, timestamp, delta, count, producer, is_control = row
+    place, is_append_time = (begin, end), kind == 1
+    if magic >= 2:
+        # As Java adds them: beyond the greatest offset come negative ones, which are no last offset.
+        last = max(base, wrap_long(base + delta), min(base + count - 1, MAX_OFFSET))
+        has_records = not is_control and count != 0
+        return HeaderSummary(
+            *place, base, last, timestamp, is_append_time, producer, has_records, magic, codec, count
+        )
+    first = base if codec == 0 else None
+    # Old versions of librdkafka left 0 in wrappers: then their messages may have any offset.
+    last = MAX_OFFSET if first is None and base == 0 else base
+    timestamp = timestamp if magic else _NO_TIMESTAMP
+    count_known = None if first is None else 1
+    return HeaderSummary(*place, first, last, timestamp, is_append_time, -1, True, magic, codec, count_known)
 
 
 def _slow_heads(source: Source, position: int) -> Iterator[HeaderSummary | Damage]:
@@ -128,17 +126,8 @@ def _slow_heads(source: Source, position: int) -> Iterator[HeaderSummary | Damag
 
 def head_of(batch: Batch) -> HeaderSummary:
     """Return the summary of a batch."""
-    is_plain = batch.magic < 2 and batch.compression_id == 0
-    return HeaderSummary(
-        batch.position,
-        batch.end_position,
-        batch.last_offset if is_plain else batch.base_offset,
-        batch.last_offset if is_plain else batch.highest_offset,
-        batch.max_timestamp,
-        batch.timestamp_type == "LogAppendTime",
-        batch.producer_id,
-        not batch.is_control and batch.num_records != 0,
-        batch.magic,
-        batch.compression_id,
-        1 if is_plain else batch.num_records,
-    )
+    base = batch.last_offset if batch.magic < 2 or batch.base_offset is None else batch.base_offset
+    kind, delta = int(batch.timestamp_type == "LogAppendTime"), batch.last_offset - base
+    place = batch.position, batch.end_position, base, batch.magic, kind, batch.compression_id
+    count = batch.num_records or 0
+    return _summary((*place, batch.max_timestamp, delta, count, batch.producer_id, batch.is_control))

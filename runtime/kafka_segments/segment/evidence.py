@@ -1,0 +1,145 @@
+"""Evidence on the offsets and leader epochs of batches, as their place in a file gives it.
+
+No checksum covers a base offset, a length and a leader epoch, and other fields may be wrong under a right
+one. So there is one rule: **a batch that no neighbour confirms and some evidence contradicts is put aside and
+named.** What the file of a batch says is weighed here: the batches around it, the names of its segment and of
+the next one, its own header, and the leader epochs of its copy. What other files and copies say comes later
+(`salvage.confirmation`).
+
+Strategy: runs of batches are looked at in the order of the file, each with the one before and the one after.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka_segments.formats.file_names import NO_END
+from kafka_segments.segment.index_files import LeaderEpoch
+from kafka_segments.segment.sound_runs import SoundRun
+
+__all__ = ["FEW", "FileOrder", "JudgedRun", "epoch_at"]
+
+FEW = 2
+"""Batches in a row that may be in the wrong place together; more of them confirm each other."""
+_MOST_OFFSETS = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run, and what its place in the file says of it.
+
+    Attributes:
+        run: the run.
+        expected: the offset after the batch before it; for the first one the base offset of the file; None
+            after damage, and after a batch that is in the wrong place.
+        doubt: what contradicts its offsets; empty if nothing does.
+        is_in_order: whether they fit between those around it.
+        is_epoch_doubted: whether its leader epoch is contradicted.
+    """
+
+    run: SoundRun
+    expected: int | None
+    doubt: str
+    is_in_order: bool
+    is_epoch_doubted: bool
+
+
+class FileOrder:
+    """Judge of the runs of a file, one after the other.
+
+    Args:
+        base_offset: by the name of the file.
+        end: offset with which the next file begins by its name, or the log ends; `NO_END` if it is unknown.
+        epochs: of the leader-epoch-checkpoint of the copy; empty if there is none.
+        never_cleaned: whether the log cleaner has never been in the log, so that no batch lacks records.
+    """
+
+    def __init__(
+        self,
+        base_offset: int,
+        end: int = NO_END,
+        epochs: Sequence[LeaderEpoch] = (),
+        *,
+        never_cleaned: bool = False,
+    ) -> None:
+        # A position in a segment's indexes is an int, and so is an offset, less the base offset.
+        self._base_offset, self._end = base_offset, min(end, base_offset + _MOST_OFFSETS)
+        self._epochs, self._never_cleaned = epochs, never_cleaned
+        self._before: int | None = None  # last offset of what nothing contradicts
+        self._epoch = -1  # of that
+        self._held: tuple[SoundRun, int | None] | None = None
+
+    @property
+    def reached(self) -> int:
+        """The offset after the last run so far."""
+        return self._next if self._held is None else self._held[0].last + 1
+
+    def add(self, run: SoundRun | None, *, is_after_damage: bool = False) -> JudgedRun | None:
+        """Add the next run, or None at the end of the file; return the one before it, judged."""
+        judged: JudgedRun | None = None
+        expected = None if is_after_damage else self._base_offset
+        if self._held is not None:
+            held, place = self._held
+            doubt, is_in_order = self._doubt(held, run)
+            judged = JudgedRun(held, place, doubt, is_in_order, self._is_epoch_wrong(held, run))
+            expected = held.last + 1 if is_in_order and not is_after_damage else None
+            if is_in_order:
+                self._before = held.last
+                self._epoch = self._epoch if judged.is_epoch_doubted else max(self._epoch, held.epoch)
+        self._held = None if run is None else (run, expected)
+        return judged
+
+    @property
+    def _next(self) -> int:
+        """The offset after what nothing contradicts."""
+        return self._base_offset if self._before is None else self._before + 1
+
+    def _doubt(self, one: SoundRun, following: SoundRun | None) -> tuple[str, bool]:
+        """Return what contradicts a run's offsets, and whether the next ones may be compared with it."""
+        which = f"its offsets, {one.first} to {one.last}, "
+        if self._is_misplaced(one, following):
+            return f"{which}do not fit between its neighbours'", False
+        is_joined = one.first == self._next
+        is_followed = following is not None and following.first == one.last + 1
+        is_beyond = following is None and one.last >= self._end > one.first
+        is_short = one.is_cleaned and one.num_batches == 1 and following is None
+        if one.is_doubted and not (is_joined and (is_followed or following is None)):
+            return f"{which}are others than its records have", True
+        if is_short and (is_beyond or self._never_cleaned):
+            return f"{which}are more than its records", True
+        if one.first < self._base_offset or one.first >= self._end:
+            return f"{which}are not those of its segment, {self._base_offset} to {self._end - 1}", True
+        return "", True
+
+    def _is_misplaced(self, one: SoundRun, following: SoundRun | None) -> bool:
+        """Return whether offsets fall before or after a run, and those around it fit together without it."""
+        low = -1 if self._before is None else self._before
+        if one.first <= low:
+            return True
+        if following is None or following.first > one.last or following.first <= low:
+            return False
+        is_confirmed = following.num_batches > 1 or following.first == self._next
+        is_header_odd = (one.is_cleaned or one.is_doubted) and is_confirmed
+        is_suspect = one.first != self._next or one.last >= self._end or is_header_odd
+        return is_suspect and (is_confirmed or one.num_batches == 1)
+
+    def _is_epoch_wrong(self, one: SoundRun, following: SoundRun | None) -> bool:
+        """Return whether a leader epoch falls here, which it never does, or is not the checkpoint's."""
+        if one.epoch < 0:
+            return False
+        known = epoch_at(self._epochs, one.first)
+        if known is not None:
+            return known != one.epoch
+        if one.epoch < self._epoch:
+            return True
+        if following is None or following.epoch < 0:
+            return False
+        return self._epoch <= following.epoch < one.epoch and one.num_batches <= following.num_batches
+
+
+def epoch_at(epochs: Sequence[LeaderEpoch], offset: int) -> int | None:
+    """Return the leader epoch that a checkpoint has for an offset; None below its first entry."""
+    at = bisect_right(epochs, offset, key=lambda one: one.start_offset)
+    return epochs[at - 1].epoch if at else None
