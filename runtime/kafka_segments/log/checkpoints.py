@@ -18,7 +18,7 @@ from kafka_segments.io.local_files import is_locked
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.partition_dirs import Directory
 
-__all__ = ["ROOT_FILES", "Checkpoints"]
+__all__ = ["CLEAN_SHUTDOWN", "ROOT_FILES", "Checkpoints"]
 
 _log = get_logger(__name__)
 
@@ -29,6 +29,7 @@ CLEANED = "cleaner-offset-checkpoint"
 META_PROPERTIES = "meta.properties"
 ROOT_FILES = (LOG_START, RECOVERY_POINT, META_PROPERTIES)
 """Files that identify the top of a log directory."""
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _LOCK = ".lock"
 
 Offsets = Mapping[tuple[str, int], int]
@@ -48,6 +49,7 @@ class Checkpoints:
         self._offsets: dict[str, Offsets | None] = {}
         self._roots: dict[str, list[str]] = {}  # by directory: resolving links is slow
         self._is_live: dict[str, bool] = {}
+        self._was_shut_down: dict[str, bool] = {}
         self._lock = threading.Lock()
 
     def log_start_offset(self, directory: Directory) -> int | None:
@@ -69,6 +71,19 @@ class Checkpoints:
         """
         return self._noted(directory, CLEANED)
 
+    def never_cleaned(self, directory: Directory) -> bool:
+        """Return whether there is a checkpoint of the cleaner that does not name the partition."""
+        offsets = self._offsets_in(directory, CLEANED)
+        return offsets is not None and (directory.name.topic, directory.name.partition) not in offsets
+
+    def was_shut_down(self, directory: Directory) -> bool:
+        """Return whether the broker ended in order: then recovery points are the ends of the logs."""
+        for root in self._roots_of(directory):
+            if root not in self._was_shut_down:
+                mark = _join(root, CLEAN_SHUTDOWN)
+                self._was_shut_down[root] = not is_address(root) and self._places.entry(mark) is not None
+        return any(self._was_shut_down[root] for root in self._roots_of(directory))
+
     def is_live(self, directory: Directory) -> bool:
         """Return whether a broker has the log directory open at this moment; see `is_locked`."""
         for root in self._roots_of(directory):
@@ -84,15 +99,20 @@ class Checkpoints:
         return [error for path, error in self._errors.items() if above(path) in roots]
 
     def _noted(self, directory: Directory, file: str) -> int | None:
-        key = (directory.name.topic, directory.name.partition)
+        return (self._offsets_in(directory, file) or {}).get((directory.name.topic, directory.name.partition))
+
+    def _offsets_in(self, directory: Directory, file: str) -> Offsets | None:
+        """Return a checkpoint beside a partition, of two (see `_roots_of`) the one that names it."""
+        found: Offsets | None = None
         for root in self._roots_of(directory):
             is_listed = directory.beside is not None and root == above(directory.path)
             if is_listed and directory.beside is not None and file not in directory.beside:
                 continue
             offsets = self._read(_join(root, file))
-            if offsets is not None and key in offsets:
-                return offsets[key]
-        return None
+            if offsets is not None and (directory.name.topic, directory.name.partition) in offsets:
+                return offsets
+            found = offsets if found is None else found
+        return found
 
     def _roots_of(self, directory: Directory) -> list[str]:
         """Return the parent directory, as given and with links resolved."""

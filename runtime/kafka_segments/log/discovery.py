@@ -183,7 +183,7 @@ class _Reader:
                 bounds = segment.base_offset, segment.end_offset
                 left_out.append(_left_out(directory, segment.file, *bounds, why))
         noted = checkpoints.high_watermark(directory), checkpoints.recovery_point(directory)
-        end = LogEnd(checkpoints.is_live(directory), *noted)
+        end = LogEnd(checkpoints.is_live(directory), *noted, checkpoints.was_shut_down(directory))
         return PartitionCopy(
             directory.path,
             directory.name.topic,
@@ -194,6 +194,7 @@ class _Reader:
             leader_epochs=notes.leader_epochs,
             end=end,
             cleaned_up_to=checkpoints.cleaned_up_to(directory),
+            never_cleaned=checkpoints.never_cleaned(directory),
             without_log=without_log(directory.entries),
             swaps=swaps_in(directory.entries),
             findings=(*left_out, *_unused(directory, [*notes.unused, *checkpoints.unused(directory)])),

@@ -10,6 +10,7 @@ read instead, which is faster.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ __all__ = [
     "has_small_times",
     "is_before",
     "iter_claims",
+    "names_any",
     "position_of",
     "read_claims",
     "verify_claim",
@@ -200,6 +202,26 @@ def _is_early(source: Source, position: int, timestamp: int) -> bool:
 def _unverified(segment: StoredSegment, claim: tuple[int, int], why: str) -> OptionError:
     detail = f"it says that timestamp {claim[0]} is that of offset {claim[1]}, but {why}; not used"
     return OptionError(detail, path=segment.beside["timeindex"].path)
+
+
+def names_any(places: Places, segment: StoredSegment, first: int, last: int) -> bool:
+    """Return whether the indexes of a segment name one of some offsets, which it had then; False without any.
+
+    The log cleaner makes indexes anew, and never leaves an offset in them that it has removed.
+    """
+    for open_index, which in ((open_offsets, 0), (open_times, 1)):
+        try:
+            lookup = open_index(places, segment)
+            if lookup is None:
+                continue
+            with lookup:
+                places_in = range(len(lookup))
+                at = bisect_left(places_in, first, key=lambda at: lookup.entry(at)[which])
+                if at < len(lookup) and lookup.entry(at)[which] <= last:
+                    return True
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
+    return False
 
 
 def position_of(places: Places, segment: StoredSegment, offset: int) -> int | None:

@@ -116,11 +116,13 @@ class LogEnd:
         high_watermark: the last checkpoint, which may be seconds old; None if there is none.
         recovery_point: likewise; everything below it was flushed to disk, and a broker that truncates the log
             below it writes a lower one (UnifiedLog.truncateTo).
+        was_shut_down: the broker has ended in order: the recovery point is the end of the log.
     """
 
     is_live: bool = False
     high_watermark: int | None = None
     recovery_point: int | None = None
+    was_shut_down: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ class PartitionCopy:
         end: see `LogEnd`.
         is_tiered: whether it is in a tier.
         cleaned_up_to: see `continuity.CheckpointedOffsets`.
+        never_cleaned: whether there is a checkpoint of the cleaner, and it does not name the partition.
         without_log: base offsets of indexes without a segment.
         swaps: see `continuity.CheckpointedOffsets`.
         findings: segments that are left out, and other files that could not be read and are ignored.
@@ -153,6 +156,7 @@ class PartitionCopy:
     end: LogEnd = LogEnd()
     is_tiered: bool = False
     cleaned_up_to: int | None = None
+    never_cleaned: bool = False
     without_log: tuple[int, ...] = ()
     swaps: tuple[tuple[int, str], ...] = ()
     findings: tuple[Finding, ...] = ()

@@ -57,8 +57,14 @@ def compare(places: Places, one: Sequence[Span], other: Sequence[Span], end: int
 
 
 def is_same_batch(one: Batch, other: Batch) -> bool:
-    """Return whether two batches are the same, by their headers."""
-    return one == replace(other, path=one.path, position=one.position, crc_valid=one.crc_valid)
+    """Return whether two batches are the same, by their headers; no checksum covers the leader epoch."""
+    return one == replace(
+        other,
+        path=one.path,
+        position=one.position,
+        crc_valid=one.crc_valid,
+        partition_leader_epoch=one.partition_leader_epoch,
+    )
 
 
 def _first(batch: Batch) -> int:

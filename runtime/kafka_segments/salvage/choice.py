@@ -12,15 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka_segments.salvage.cleaned_offsets import CleanedOffsets
-from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, SoundStretch, Status
+from kafka_segments.salvage.confirmation import OtherPlaces
+from kafka_segments.salvage.ledger import (
+    COVERED,
+    Fate,
+    Ledger,
+    MissingOffsets,
+    ResultPiece,
+    SoundStretch,
+    Status,
+)
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in, parts_at
+from kafka_segments.segment.cleaner_traces import Traces
 
-__all__ = ["COVERED", "Choice"]
+__all__ = ["Choice"]
 
-COVERED = -1
-"""Number of the copy, in the ledger, of stretches that were passed over."""
 _MAX_RELATIVE = (1 << 31) - 1
 """Of an offset or a position in an index (OffsetIndex)."""
 
@@ -43,25 +50,20 @@ class _Cursor:
     def advance(self) -> None:
         """Go to the next stretch."""
         before, self.current = self.current, next(self._stretches, None)
-        if self.current is None:
+        one = self.current
+        if one is None:
             return
-        self.since = self.current.first
-        if not self._is_compacted:
-            return
-        if self.current.position == 0:  # the file is whole from its beginning
-            self.since = min(self.since, self._files[self.current.file].segment.base_offset)
-        if before is not None and self._is_adjacent(before, self.current):
+        self.since = one.first
+        if not self._is_compacted or (one.position == 0 and not self._files[one.file].shows_cleaner):
+            return  # a front that a copy has lost is none that the cleaner has taken
+        self.since = min(self.since, one.since)
+        is_next = before is not None and one.position == 0 and one.file == before.file + 1
+        if before is not None and is_next and self._files[before.file].end_of_sound == before.end_position:
             self.since = min(self.since, before.last + 1)
 
     def set(self, stretch: SoundStretch) -> None:
         """Replace the stretch by the rest of it."""
         self.current, self.since = stretch, stretch.first
-
-    def _is_adjacent(self, before: SoundStretch, current: SoundStretch) -> bool:
-        if before.file == current.file:
-            return before.end_position == current.position
-        is_whole = self._files[before.file].end_of_sound == before.end_position
-        return is_whole and current.file == before.file + 1 and current.position == 0
 
 
 @dataclass
@@ -73,7 +75,7 @@ class Choice:
         files: the source files.
         num_copies: numbers of copies in the ledger, the most trusted first.
         is_compacted: whether the log cleaner has been in the log.
-        cleaned: offsets that it may have removed.
+        cleaned: how far it has come.
 
     Attributes:
         start_offset: base offset of the first segment; None without any batch.
@@ -84,7 +86,7 @@ class Choice:
     files: SourceFiles
     num_copies: int
     is_compacted: bool
-    cleaned: CleanedOffsets
+    cleaned: Traces
     start_offset: int | None = None
     end_offset: int = 0
     _next: int | None = None  # the lowest offset that may be taken
@@ -99,7 +101,7 @@ class Choice:
             ReadError: a file has changed since it was surveyed, or cannot be read any more.
         """
         cursors = [
-            _Cursor(self.ledger.stretches(copy), self.files, is_compacted=self.is_compacted)
+            _Cursor(self._in_place(copy), self.files, is_compacted=self.is_compacted)
             for copy in range(self.num_copies)
         ]
         while True:
@@ -112,6 +114,16 @@ class Choice:
             better = live[: live.index(chosen)]
             limit = min((one.since for one in better), default=None)
             self._take_from(chosen, limit)
+
+    def _in_place(self, copy: int) -> Iterator[SoundStretch]:
+        """Yield a copy's stretches, without those that other copies show to be in the wrong place."""
+        others = OtherPlaces(self.ledger, self.files, self.num_copies)
+        for stretch in self.ledger.stretches(copy):
+            doubt = others.doubt(stretch) if self.num_copies > 2 else ""  # the last number is of the doubtful
+            if doubt:
+                self._cover(stretch._replace(doubt=doubt))
+            else:
+                yield stretch
 
     def _pass_over(self, cursors: Iterable[_Cursor]) -> None:
         """Move cursors to where the offsets begin that were not taken yet."""
@@ -176,8 +188,8 @@ class Choice:
             end: the one after the last one.
             is_certain: whether the log cleaner cannot have removed them.
         """
-        if not is_certain:
-            start = start if start >= end else max(start, self.cleaned.end)
+        if start < end and not (is_certain or self.files.has_lost(start, end)):
+            start = self.cleaned.lost_from(start, end - 1)
         if start < end:
             self.ledger.add_gap(MissingOffsets(start, end - 1))
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafka_segments.io.storage import Source
-from kafka_segments.salvage.choice import COVERED
-from kafka_segments.salvage.ledger import Fate, Ledger, ResultPiece, SoundStretch, Status
+from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in
 
@@ -85,7 +84,7 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch) -> Iter
                 to_position = taken.piece.to_position + taken.position - taken.piece.position
                 yield Fate(*place, Status.SAME, "", *offsets, taken.piece.segment, to_position)
                 continue
-        reason = "the result has other batches at its offsets"
+        reason = stretch.doubt or "the result has other batches at its offsets"
         yield Fate(*place, Status.QUARANTINED, reason, *offsets)
 
 

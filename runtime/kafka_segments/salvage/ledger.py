@@ -17,13 +17,15 @@ from typing import Any, NamedTuple
 
 from kafka_segments.errors import OutputError
 
-__all__ = ["Fate", "Ledger", "MissingOffsets", "ResultPiece", "SoundStretch", "Status"]
+__all__ = ["COVERED", "Fate", "Ledger", "MissingOffsets", "ResultPiece", "SoundStretch", "Status", "doubted"]
 
+COVERED = -1
+"""Number of the copy, in the ledger, of stretches that were passed over."""
 _MAX_PENDING = 2048  # rows that are inserted at once
 _SCHEMA = """
 CREATE TABLE stretch (
     copy INTEGER, first INTEGER, last INTEGER, file INTEGER, position INTEGER, end_position INTEGER,
-    num_batches INTEGER, newest INTEGER);
+    num_batches INTEGER, newest INTEGER, since INTEGER, expected INTEGER, doubt TEXT);
 CREATE TABLE piece (
     file INTEGER, position INTEGER, end_position INTEGER, first INTEGER, last INTEGER, newest INTEGER,
     segment INTEGER, to_position INTEGER);
@@ -67,6 +69,10 @@ class SoundStretch(NamedTuple):
         end_position: where it ends.
         num_batches: in it.
         newest: greatest timestamp, in milliseconds; -1 for none.
+        since: the offset from which on the copy knows the log: lower than `first` if the log cleaner has
+            removed those between.
+        expected: the offset after the batch before it; see `segment.evidence.JudgedRun`.
+        doubt: what contradicts its offsets; empty if nothing does.
     """
 
     copy: int
@@ -77,6 +83,9 @@ class SoundStretch(NamedTuple):
     end_position: int
     num_batches: int
     newest: int
+    since: int
+    expected: int | None = None
+    doubt: str = ""
 
 
 class ResultPiece(NamedTuple):
@@ -152,6 +161,11 @@ class Fate:
         return replace(self, end_position=other.end_position, first=bounds[0], last=bounds[1])
 
 
+def doubted(copy: int) -> int:
+    """Return the number, in place of a copy's, of its stretches that are to be confirmed."""
+    return -2 - copy
+
+
 class Ledger:
     """Rows about one partition.
 
@@ -199,6 +213,15 @@ class Ledger:
         """Yield a copy's stretches by first offset, of those with the same one the longest first."""
         query = "SELECT * FROM stretch WHERE copy = ? ORDER BY first, last DESC, file, position, end_position"
         return map(SoundStretch._make, self._rows("stretch", query, (copy,)))
+
+    def around(self, copy: int, first: int, last: int) -> tuple[SoundStretch | None, SoundStretch | None]:
+        """Return a copy's last stretch that begins up to one offset, and its first one after another."""
+        queries = ("first <= ? ORDER BY first DESC", first), ("first > ? ORDER BY first", last)
+        found = []
+        for condition, offset in queries:
+            query = f"SELECT * FROM stretch WHERE copy = ? AND {condition} LIMIT 1"
+            found.append(next(map(SoundStretch._make, self._rows("stretch", query, (copy, offset))), None))
+        return found[0], found[1]
 
     def pieces(self, from_offset: int | None = None) -> Iterator[ResultPiece]:
         """Yield the pieces of the result by offset, from the one on that may have `from_offset`."""

@@ -18,12 +18,11 @@ from kafka_segments.formats.building import build_offset_checkpoint
 from kafka_segments.formats.file_names import above
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, sync_directory
-from kafka_segments.log.checkpoints import CLEANED, META_PROPERTIES
+from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERTIES
 from kafka_segments.log.model import PartitionCopy
 
 __all__ = ["copy_metadata_files", "properties_in", "sync_tree", "write_root_files"]
 
-_CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _LARGEST = 64 << 20
 _KEPT = re.compile(r"quorum-state|\d{20}-\d{10}\.checkpoint", re.ASCII)
 
@@ -72,7 +71,7 @@ def write_root_files(
         "recovery-point-offset-checkpoint": build_offset_checkpoint(ends),
         "replication-offset-checkpoint": build_offset_checkpoint(ends),
         "log-start-offset-checkpoint": build_offset_checkpoint(starts),
-        _CLEAN_SHUTDOWN: b"",  # its being there says it all; a broker epoch in it is optional
+        CLEAN_SHUTDOWN: b"",  # its being there says it all; a broker epoch in it is optional
     }
     if cleaned:
         contents[CLEANED] = build_offset_checkpoint(cleaned)

@@ -31,6 +31,7 @@ __all__ = ["DonePartition", "Job", "epochs_of", "repeated", "salvage_partition",
 
 _Result = TypeVar("_Result")
 _NUM_ATTEMPTS = 3
+_MAX_NAMED = 10
 _LARGEST_SNAPSHOT = 2 << 20  # bytes that are read: of some ten thousand producers
 
 
@@ -237,6 +238,15 @@ def epochs_of(plan: PartitionPlan, state: LogState) -> list[LeaderEpoch]:
     Checkpoints that batches contradict are left aside, which becomes a note of the plan.
     """
     lineage = Lineage.of(plan.ranked.log.leader_epochs, plan.end_offset)
+    wrong = list(state.epochs.settle(lineage))
+    plan.notes += [
+        f"the batches that begin with offsets {one.first} to {one.last} have leader epoch {one.epoch}, which "
+        "those around them or leader-epoch-checkpoint contradict; no checksum covers it, and it is not "
+        "believed, but followers may refuse them"
+        for one in wrong[:_MAX_NAMED]
+    ]
+    if len(wrong) > _MAX_NAMED:
+        plan.notes.append(f"and {len(wrong) - _MAX_NAMED} more such runs of batches")
     if state.epochs.contradict(lineage):
         plan.notes.append(
             "leader-epoch-checkpoint has other epochs than the batches, of which it is made anew"

@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Finding, Kind, of_kinds
-from kafka_segments.log.log_dir import is_deleted
+from kafka_segments.log.index_claims import names_any
+from kafka_segments.log.log_dir import is_deleted, segments_in
+from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.salvage.choice import Choice
-from kafka_segments.salvage.cleaned_offsets import CleanedOffsets
 from kafka_segments.salvage.comparison import compare_covered
+from kafka_segments.salvage.confirmation import confirm_doubted
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, Status
 from kafka_segments.salvage.source_files import RankedCopies, RankedCopy, SourceFile, SourceFiles, rank_copies
-from kafka_segments.salvage.survey import FileSurvey, readable_parts
+from kafka_segments.salvage.survey import FileSurvey, KnownOfCopy, readable_parts
+from kafka_segments.segment.cleaner_traces import Traces
 
 __all__ = ["PartitionPlan", "make_plan", "num_bytes_of"]
 
@@ -100,7 +103,8 @@ def make_plan(
         OptionError: the copies are of two topics with one name.
         KafkaFormatError: a file cannot be opened, for no fault of its own.
     """
-    ranked = rank_copies(places, list(copies))
+    notes: list[str] = []
+    ranked = rank_copies(places, [_with_deleted(places, one, notes) for one in copies])
     files = SourceFiles(places)
     try:
         for number, one in enumerate(ranked.copies):
@@ -112,17 +116,36 @@ def make_plan(
             if digests is not None:
                 found[file.number] = digests.of(_opener(places, file))
             is_compacted = _survey(ledger, ranked, files, file, progress) or is_compacted
-        cleaned = CleanedOffsets(files, log.cleaned_up_to)
+        confirm_doubted(ledger, files, len(ranked.copies))
+        cleaned = _traces(files, log.cleaned_up_to)
         choice = Choice(ledger, files, len(ranked.copies) + 1, is_compacted, cleaned)
         choice.run()
         compare_covered(ledger, files)
     except BaseException:
         files.close()
         raise
-    plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, found)
+    plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, found, notes=notes)
     plan.notes += map(_note_on, (one for one in files if one.is_unopened and not one.segment.size))
     _set_bounds(plan)
     return plan
+
+
+def _with_deleted(places: Places, copy: PartitionCopy, notes: list[str]) -> PartitionCopy:
+    """Return a copy with all of its segments, if its log start offset is beyond the end of the log."""
+    noted = copy.log_start_offset
+    if noted is None or not copy.segments or noted <= copy.segments[-1].base_offset:
+        return copy
+    end = find_end(places, copy.segments[-1]).end_offset
+    if noted <= end:
+        return copy
+    notes.append(
+        f"log-start-offset-checkpoint has offset {noted}, which is beyond the end, {end}, of {copy.path}; it "
+        "is not taken over: a broker would delete everything"
+    )
+    given = {one.path for one in copy.findings if not _is_not_given(copy, one)}
+    segments = [one for one in segments_in(places.entries(copy.path)) if one.path in given]
+    left = tuple(one for one in copy.findings if one.path not in given)
+    return replace(copy, log_start_offset=None, segments=(*segments, *copy.segments), findings=left)
 
 
 def num_bytes_of(copies: Sequence[PartitionCopy]) -> int:
@@ -199,19 +222,28 @@ def _survey(
         progress(source.size)
         return False
     one = ranked.copies[file.copy]
-    survey = FileSurvey(
-        ledger,
-        file,
-        source,
-        following=end,
-        limit=one.limit,
-        reason=one.reason,
-        doubtful=len(ranked.copies),
-        progress=progress,
+    copy = one.copy
+    if end is None and copy.end.was_shut_down and not copy.end.is_live:
+        end = copy.end.recovery_point
+    known = KnownOfCopy(
+        one.limit,
+        one.reason,
+        len(ranked.copies),
+        copy.leader_epochs,
+        copy.never_cleaned,
+        lambda first, last: names_any(files.places, file.segment, first, last),
     )
+    survey = FileSurvey(ledger, file, source, end=end, known=known, progress=progress)
     survey.run()
     file.shows_cleaner = survey.shows_cleaner
     return survey.is_cleaned
+
+
+def _traces(files: SourceFiles, noted: int | None) -> Traces:
+    """Return how far the log cleaner has come, by its checkpoint and by what the files show."""
+    held = [(one.last_offset, one) for one in files if one.last_offset is not None and not one.whole_reason]
+    begins = (one.segment.base_offset for _last, one in held)
+    return Traces(noted, begins, [last for last, _one in held], lambda at: held[at][1].shows_cleaner)
 
 
 def _note_on(file: SourceFile) -> str:
@@ -240,7 +272,9 @@ def _set_bounds(plan: PartitionPlan) -> None:
         plan.start_offset = lowest[0]
         plan.empty_segments.append(lowest[0])
     _note_ends(plan, lowest[0] if bases else plan.start_offset)
-    _set_start(plan, plan.ranked.log.log_start_offset)
+    noted = plan.ranked.log.log_start_offset
+    if noted is not None and plan.start_offset < noted <= plan.end_offset:
+        plan.start_offset = noted
 
 
 def _note_ends(plan: PartitionPlan, lowest: int) -> None:
@@ -251,15 +285,20 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
     # The name of a segment without a sound batch shows how far the log went before it.
     below = max((one.segment.base_offset for one in plan.files if _is_without_batches(one)), default=0)
     noted = plan.ranked.log.noted
-    start = noted.log_start_offset
-    start = lowest if start is None or start > plan.end_offset else start
-    plan.choice.note_gap(start, plan.start_offset)
-    plan.gaps_from = start
     best = plan.ranked.copies[0].copy
-    if any(_is_not_given(best, one) for one in of_kinds(best.findings, Kind.LEFT_OUT)):
-        end = 0  # the end of the log may be in segments that were not given
-    else:
-        end = max(noted.high_watermark or 0, noted.recovery_point or 0)
+    is_whole = not any(_is_not_given(best, one) for one in of_kinds(best.findings, Kind.LEFT_OUT))
+    start = noted.log_start_offset
+    if start is None and is_whole and not best.is_tiered:
+        # A broker that deletes segments moves the first epoch with the log's start.
+        start = min((one.start_offset for one in plan.ranked.log.leader_epochs[:1]), default=lowest)
+        start = min(start, lowest)
+    start = lowest if start is None or start > plan.end_offset else start
+    plan.choice.note_gap(start, plan.start_offset, is_certain=start < lowest)
+    plan.gaps_from = start
+    end = 0  # the end of the log may be in segments that were not given
+    if is_whole:
+        refused = (one.refused_end for one in plan.files if not one.whole_reason)
+        end = max(noted.high_watermark or 0, noted.recovery_point or 0, *refused)
     plan.choice.note_gap(plan.end_offset, end, is_certain=True)
     plan.choice.note_gap(max(plan.end_offset, end), below)
 
@@ -271,16 +310,3 @@ def _is_in_best(file: SourceFile) -> bool:
 def _is_without_batches(file: SourceFile) -> bool:
     """Whether a segment of the best copy has no sound batch, or cannot be opened."""
     return file.copy == 0 and (file.is_unopened or (not file.whole_reason and file.last_offset is None))
-
-
-def _set_start(plan: PartitionPlan, noted: int | None) -> None:
-    """Take over a checkpoint of the log start offset, if it can be right."""
-    if noted is None or noted <= plan.start_offset:
-        return
-    if noted <= plan.end_offset:
-        plan.start_offset = noted
-        return
-    plan.notes.append(
-        f"log-start-offset-checkpoint has offset {noted}, which is beyond the end, {plan.end_offset}; it is "
-        "not taken over: a broker would delete everything"
-    )

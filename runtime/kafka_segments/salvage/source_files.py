@@ -33,6 +33,8 @@ class SourceFile:
         end_of_sound: where its last stretch ends, if nothing but padding follows that; None otherwise.
         is_empty: whether there is nothing but padding in it.
         last_offset: greatest one of its sound batches; None without any.
+        refused_end: the offset after those that its entries had which are put aside; 0 for none.
+        losses: first and last offset of gaps that the log cleaner has not left; at most 1,000.
     """
 
     number: int
@@ -45,6 +47,8 @@ class SourceFile:
     end_of_sound: int | None = None
     is_empty: bool = False
     last_offset: int | None = None
+    refused_end: int = 0
+    losses: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -84,18 +88,13 @@ def rank_copies(places: Places, copies: list[PartitionCopy]) -> RankedCopies:
         OptionError: they are of two topics with one name.
         ReadError: a directory or file cannot be opened.
     """
-    left, unused = list(copies), []
-    while True:
-        try:
-            (log,) = resolve(places, left)
-            break
-        except OptionError as error:
-            at_fault = next((one for one in left if _is_below(error.path, one.path)), None)
-            ids = {one.topic_id for one in left} - {None}
-            if at_fault is None or len(left) == 1 or len(ids) > 1:
-                raise
-            left.remove(at_fault)
-            unused.append(RankedCopy(at_fault, -1, f"it contradicts a better copy: {error.detail}"))
+    log, left, unused = _agreeing(places, copies)
+    if len(unused) > len(left):
+        other_log, others, rest = _agreeing(places, [one.copy for one in unused])
+        if len(others) > len(left):  # the majority wins
+            why = "it contradicts the majority of the copies"
+            unused = [*rest, *(RankedCopy(one, -1, why) for one in left)]
+            log, left = other_log, others
     reasons = {one.path: one.detail for one in log.findings if one.kind.name == "DIVERGED"}
     limits = dict(log.limits) or {one.path: NO_END for one in left}
     by_path = {one.path: one for one in left}
@@ -104,6 +103,24 @@ def rank_copies(places: Places, copies: list[PartitionCopy]) -> RankedCopies:
         reason = reasons.get(path, "")
         ranked.append(RankedCopy(by_path[path], limits.get(path, -1) if reason else NO_END, reason))
     return RankedCopies(log, (*ranked, *unused))
+
+
+def _agreeing(
+    places: Places, copies: list[PartitionCopy]
+) -> tuple[PartitionLog, list[PartitionCopy], list[RankedCopy]]:
+    """Return the log of the best copy and those that agree with it, these, and the others."""
+    left, unused = list(copies), list[RankedCopy]()
+    while True:
+        try:
+            (log,) = resolve(places, left)
+            return log, left, unused
+        except OptionError as error:
+            at_fault = next((one for one in left if _is_below(error.path, one.path)), None)
+            ids = {one.topic_id for one in left} - {None}
+            if at_fault is None or len(left) == 1 or len(ids) > 1:
+                raise
+            left.remove(at_fault)
+            unused.append(RankedCopy(at_fault, -1, f"it contradicts a better copy: {error.detail}"))
 
 
 def _is_below(path: str | None, directory: str) -> bool:
@@ -135,6 +152,10 @@ class SourceFiles:
 
     def __iter__(self) -> Iterator[SourceFile]:
         return iter(self.files)
+
+    def has_lost(self, start: int, end: int) -> bool:
+        """Return whether a file shows that offsets from `start` up to `end` were lost, and not cleaned."""
+        return any(first < end and last >= start for one in self.files for first, last in one.losses)
 
     def source(self, number: int) -> Source:
         """Return a file, open; it stays so until some others were asked for.

@@ -1,28 +1,31 @@
 """Survey of the source files of a partition: stretches of sound batches, and everything else.
 
-Strategy: each file is read once, with all checksums, and its stretches go to the ledger. Names of files are
-not believed, but no checksum covers a base offset: a single batch whose offsets lie between those of neither
-its neighbours nor its file's is not put where it claims to belong.
+Strategy: each file is read once, with all checksums and records, and its stretches go to the ledger: what
+nothing contradicts for its copy, and what something does (`segment.evidence`) to be confirmed or put aside
+when all files have been read (`confirmation`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import BLOCK_SIZE, Source
-from kafka_segments.salvage.ledger import Fate, Ledger, SoundStretch, Status
+from kafka_segments.salvage.ledger import Fate, Ledger, SoundStretch, Status, doubted
 from kafka_segments.salvage.source_files import SourceFile
+from kafka_segments.segment.evidence import FileOrder, JudgedRun
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
+from kafka_segments.segment.index_files import LeaderEpoch
 from kafka_segments.segment.sound_runs import RefusedEntry, SoundRun, iter_sound_runs
 
-__all__ = ["FileSurvey", "Parts", "changed_error", "heads_in", "parts_at", "readable_parts"]
+__all__ = ["FileSurvey", "KnownOfCopy", "Parts", "changed_error", "heads_in", "parts_at", "readable_parts"]
 
 _STEP = 1 << 20
 _ZEROS = "zeros in the place of batches: only the newest segment of a log ends in zeros"
+_MAX_LOSSES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,27 @@ class Parts:
     rest: SoundStretch | None
 
 
+@dataclass(frozen=True, slots=True)
+class KnownOfCopy:
+    """What else is known of the copy of a file.
+
+    Attributes:
+        limit: its records from there on are not part of the log.
+        reason: why not.
+        doubtful: number of the copy for stretches that only fill what all others lack.
+        epochs: of its leader-epoch-checkpoint.
+        never_cleaned: whether the log cleaner has never been in it.
+        names_lost: whether the indexes of the file name one of some offsets, the first and the last given.
+    """
+
+    limit: int
+    reason: str
+    doubtful: int
+    epochs: Sequence[LeaderEpoch]
+    never_cleaned: bool
+    names_lost: Callable[[int, int], bool]
+
+
 class FileSurvey:
     """Survey of one file.
 
@@ -41,10 +65,8 @@ class FileSurvey:
         ledger: receives stretches and fates.
         file: the file.
         source: it, open.
-        following: base offset of the next file of its copy; None after the last one.
-        limit: records of the copy from there on are not part of the log.
-        reason: why not.
-        doubtful: number of the copy for stretches that only fill what all others lack.
+        end: base offset of the next file of its copy, or the end of the log; None if it is unknown.
+        known: of its copy.
         progress: is called with the number of bytes read.
 
     Attributes:
@@ -58,21 +80,18 @@ class FileSurvey:
         file: SourceFile,
         source: Source,
         *,
-        following: int | None,
-        limit: int = NO_END,
-        reason: str = "",
-        doubtful: int,
+        end: int | None,
+        known: KnownOfCopy,
         progress: Callable[[int], None],
     ) -> None:
         self.is_cleaned = self.shows_cleaner = False
-        self._ledger, self._file, self._source = ledger, file, source
-        self._following = NO_END if following is None else following
-        self._limit, self._reason, self._doubtful = limit, reason, doubtful
+        self._ledger, self._file, self._source, self._known = ledger, file, source, known
+        self._following = NO_END if file.segment.end_offset is None else file.segment.end_offset
+        end = NO_END if end is None else end
+        base = file.segment.base_offset
+        self._order = FileOrder(base, end, known.epochs, never_cleaned=known.never_cleaned)
         self._progress = progress
-        self._first: int | None = None  # offset of the first stretch
-        self._before: int | None = None  # last offset of the last stretch that was taken
-        self._held: SoundStretch | None = None  # not taken before the next one is known
-        self._is_after_gap = False  # offsets are missing between its batches and those that touch them
+        self._last: int | None = None  # greatest offset of what was taken
         self._done = 0
 
     def run(self) -> None:
@@ -82,101 +101,87 @@ class FileSurvey:
             StoreError: a store stopped serving it.
         """
         end_of_sound: int | None = None
-        is_empty = True
+        is_empty, is_after_damage = True, False
         for found in iter_sound_runs(self._source):
             self._report(found.end_position)
             is_padding = isinstance(found, Padding) and not self._hides_offsets()
             is_empty = is_empty and is_padding
             if isinstance(found, SoundRun):
-                self.is_cleaned = self.is_cleaned or found.is_cleaned
-                self.shows_cleaner = self.shows_cleaner or found.is_cleaned
-                self._note(self._stretch(found))
-                end_of_sound = found.end_position
-            elif is_padding:
+                self._note(self._order.add(found, is_after_damage=is_after_damage))
+                end_of_sound, is_after_damage = found.end_position, False
+                continue
+            is_after_damage = True
+            if is_padding:
                 self._fate((found.position, found.end_position), Status.PADDING)
-            elif isinstance(found, Padding):
-                end_of_sound = None
-                offsets = self._reached(), self._following - 1
+                continue
+            end_of_sound = None
+            if isinstance(found, Padding):
+                offsets = self._order.reached, self._following - 1
                 self._fate((found.position, found.end_position), Status.QUARANTINED, _ZEROS, offsets)
             else:
-                end_of_sound = None
                 self._leave(found)
         self._report(self._source.size)
-        self._finish()
+        self._note(self._order.add(None))
         self._file.end_of_sound, self._file.is_empty = end_of_sound, is_empty
-        self._file.last_offset = self._before
-
-    def _reached(self) -> int:
-        """Return the offset after the last batch so far."""
-        last = self._before if self._held is None else self._held.last
-        return self._file.segment.base_offset if last is None else last + 1
+        self._file.last_offset = self._last
 
     def _hides_offsets(self) -> bool:
         """Return whether offsets are missing between the last batch so far and the next file."""
-        return self._reached() < self._following < NO_END
+        return self._order.reached < self._following < NO_END
 
     def _report(self, position: int) -> None:
         self._progress(position - self._done)
         self._done = position
 
-    def _stretch(self, run: SoundRun) -> SoundStretch:
-        file = self._file
-        place = file.number, run.position, run.end_position
-        return SoundStretch(file.copy, run.first, run.last, *place, run.num_batches, run.newest)
-
-    def _note(self, stretch: SoundStretch) -> None:
-        """Take the stretch before this one, unless its offsets lie outside of those around it."""
-        held = self._held
-        if held is None:
-            self._first = stretch.first
-        elif self._is_misplaced(held, stretch):
-            self._misplace(held)
-        else:
-            self.shows_cleaner = self.shows_cleaner or (self._is_after_gap and held.last < stretch.first)
-            self._take(held)
-        self._is_after_gap = held is not None and _has_gap(held, stretch)
-        self._held = stretch
-
-    def _is_misplaced(self, held: SoundStretch, following: SoundStretch) -> bool:
-        if held.num_batches > 1:
-            return False
-        before = self._before
-        is_above = following.first <= held.last and (before is None or before < following.first)
-        is_below = before is not None and held.first <= before < following.first
-        if is_above and before is None and following.num_batches < 2:
-            return False  # which of the two is wrong is unknown
-        return is_above or (is_below and held.first < (self._first or 0))
-
-    def _misplace(self, stretch: SoundStretch) -> None:
-        reason = f"its offsets, {stretch.first} to {stretch.last}, do not fit between its neighbours'"
-        self._quarantine(stretch, reason)
-
-    def _finish(self) -> None:
-        held, self._held = self._held, None
-        if held is None:
+    def _note(self, judged: JudgedRun | None) -> None:
+        """Take a run, or leave it to be confirmed."""
+        if judged is None:
             return
-        self.shows_cleaner = self.shows_cleaner or self._is_after_gap
-        is_beyond = held.num_batches == 1 and held.first >= self._following and self._before is not None
-        self._take(held._replace(copy=self._doubtful) if is_beyond else held)
+        run, file, known = judged.run, self._file, self._known
+        copy = known.doubtful if judged.is_epoch_doubted else file.copy
+        place = file.number, run.position, run.end_position
+        since = run.first
+        if not judged.doubt:
+            self.is_cleaned = self.is_cleaned or run.is_cleaned
+            since = self._known_since(run, judged.expected)
+            self._last = run.last if self._last is None else max(self._last, run.last)
+        stretch = SoundStretch(
+            doubted(file.copy) if judged.doubt else copy,
+            run.first,
+            run.last,
+            *place,
+            run.num_batches,
+            run.newest,
+            since,
+            judged.expected,
+            judged.doubt,
+        )
+        self._take(stretch)
+
+    def _known_since(self, run: SoundRun, expected: int | None) -> int:
+        """Return the offset from which on the copy knows the log: that of the gap that the cleaner left."""
+        if expected is None or expected >= run.first:
+            return run.first
+        if self._known.never_cleaned or self._known.names_lost(expected, run.first - 1):
+            if len(self._file.losses) < _MAX_LOSSES:
+                self._file.losses.append((expected, run.first - 1))
+            return run.first
+        self.shows_cleaner = self.shows_cleaner or run.position > 0
+        return expected
 
     def _take(self, stretch: SoundStretch) -> None:
-        self._before = stretch.last if self._before is None else max(self._before, stretch.last)
-        if stretch.last < self._limit:
+        limit, reason = self._known.limit, self._known.reason
+        if stretch.last < limit:
             self._ledger.add_stretch(stretch)
-        else:
-            self._quarantine_beyond(stretch)
-
-    def _quarantine_beyond(self, stretch: SoundStretch) -> None:
-        """Take what is below the limit; the rest is no part of the log."""
-        if stretch.first >= self._limit:
-            self._quarantine(stretch, self._reason)
-            return
-        parts = parts_at(self._source, stretch, self._limit)
-        if parts.below is not None:
-            self._ledger.add_stretch(parts.below)
-        for part in (parts.across, parts.rest):
-            if part is not None:
-                self._quarantine(part, self._reason)
+        elif stretch.first >= limit:
+            self._quarantine(stretch, reason)
+        else:  # the rest is no part of the log
+            parts = parts_at(self._source, stretch, limit)
+            if parts.below is not None:
+                self._ledger.add_stretch(parts.below)
+            for part in (parts.across, parts.rest):
+                if part is not None:
+                    self._quarantine(part, reason)
 
     def _quarantine(self, stretch: SoundStretch, reason: str) -> None:
         place, offsets = (stretch.position, stretch.end_position), (stretch.first, stretch.last)
@@ -185,7 +190,9 @@ class FileSurvey:
     def _leave(self, found: RefusedEntry | Damage) -> None:
         place = found.position, found.end_position
         if isinstance(found, RefusedEntry):
-            self._fate(place, Status.QUARANTINED, found.reason, (found.first, None))
+            if found.first == self._order.reached and found.last is not None:
+                self._file.refused_end = found.last + 1
+            self._fate(place, Status.QUARANTINED, found.reason, (found.first, found.last))
             return
         if isinstance(found.error, StoreError):
             raise found.error
@@ -203,10 +210,6 @@ class FileSurvey:
         offsets: tuple[int | None, int | None] = (None, None),
     ) -> None:
         self._ledger.add_fate(Fate(self._file.number, *place, status, reason, *offsets))
-
-
-def _has_gap(before: SoundStretch, after: SoundStretch) -> bool:
-    return before.end_position == after.position and before.last + 1 < after.first
 
 
 def heads_in(source: Source, position: int, end_position: int) -> Iterator[HeaderSummary]:
@@ -246,7 +249,9 @@ def parts_at(source: Source, stretch: SoundStretch, offset: int) -> Parts:
         begins = first if head.first_offset is None else head.first_offset
         at = 0 if head.last_offset < offset else 1 if begins < offset else 2
         if at == 2:
-            found[2] = stretch._replace(first=begins, position=head.position)
+            rest = stretch._replace(first=begins, position=head.position)
+            is_whole = head.position == stretch.position
+            found[2] = rest if is_whole else rest._replace(since=begins, expected=begins)
             break
         one = found[at]
         if one is None:

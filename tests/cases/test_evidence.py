@@ -1,0 +1,94 @@
+"""Batches that no neighbour confirms and some evidence contradicts are put aside and named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.builders.build import batch, record
+from tests.salvage.accounts import Account, salvaged
+
+from kafka_segments.cli.main import main
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import StoredFile, StoredSegment
+from kafka_segments.log.segment_figures import figures_by_headers
+
+CASES = Path(__file__).parents[1] / "vectors" / "cases"
+
+
+def sources(case: str) -> list[Path]:
+    """The replicas of a case, in order."""
+    return sorted((CASES / case / "in").glob("r*"))
+
+
+def logs(folder: Path) -> dict[str, bytes]:
+    """The segments of a partition."""
+    return {path.name: path.read_bytes() for path in folder.glob("*.log")}
+
+
+def missing(account: Account) -> list[tuple[int, int]]:
+    """The offsets that the manifest says are in no copy."""
+    return [(one["first_offset"], one["last_offset"]) for one in account.only()["missing"]]
+
+
+@pytest.mark.parametrize(
+    ("case", "sound"),
+    [
+        ("base-offset-flip-sound-copy", 0),
+        ("foreign-segment-beats-own", 1),
+        ("payload-bad-under-right-crc-two-copies", 1),
+    ],
+)
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_the_sound_copy_wins(case: str, sound: int, is_reversed: bool, tmp_path: Path) -> None:
+    copies = sources(case)
+    account = salvaged(copies[::-1] if is_reversed else copies, tmp_path / "dest")
+    assert logs(account.log("multi-0")) == logs(copies[sound] / "multi-0")
+    assert account.reasons() != []
+    words = [str(one) for one in copies]
+    assert main(["salvage", *words, str(tmp_path / "again")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "offsets", "lost"),
+    [
+        ("base-offset-flip-sound-copy", (0, 309), [(309, 309)]),
+        ("batch-excised-never-compacted", (0, 300), [(115, 119)]),
+        ("foreign-segment-beats-own", (0, 312), [(90, 179)]),
+        ("payload-bad-under-right-crc-two-copies", (90, 180), [(0, 89), (105, 109)]),
+        ("log-start-beyond-end", (0, 312), []),
+        ("lod-huge", (0, 312), [(105, 109)]),
+        ("epochs-two-in-a-row", (0, 312), []),
+    ],
+)
+def test_one_copy_alone(
+    case: str, offsets: tuple[int, int], lost: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    copies = sources(case)
+    one = copies[1] if case.startswith("base") else copies[0]
+    account = salvaged([one], tmp_path / "dest")
+    found = account.only()
+    assert (found["log_start_offset"], found["log_end_offset"]) == offsets
+    assert missing(account) == lost
+    assert main(["salvage", str(one), str(tmp_path / "again")]) == 1
+
+
+def test_leader_epochs_never_fall(tmp_path: Path) -> None:
+    (source,) = sources("epochs-two-in-a-row")
+    account = salvaged([source], tmp_path / "dest")
+    made = account.log("multi-0") / "leader-epoch-checkpoint"
+    assert made.read_bytes() == (source / "multi-0" / "leader-epoch-checkpoint").read_bytes()
+    assert logs(account.log("multi-0")) == logs(source / "multi-0")
+    (note,) = account.only()["notes"]
+    assert "offsets 105 to 110 have leader epoch 77" in note
+
+
+@pytest.mark.parametrize("at", [0, 3, 5, 8, 200])
+def test_an_offset_near_the_greatest_is_no_end_wherever_it_stands(at: int, tmp_path: Path) -> None:
+    batches = [batch(number) for number in range(200)]
+    batches.insert(at, batch((1 << 63) - 3, [record()], last_offset_delta=10))
+    path = tmp_path / "t-0" / f"{0:020}.log"
+    path.parent.mkdir()
+    path.write_bytes(b"".join(batches))
+    segment = StoredSegment(StoredFile(str(path), path.stat().st_size, ""), 0)
+    assert figures_by_headers(Places(), segment).end_offset == 200
