@@ -181,7 +181,7 @@ def test_files_of_a_run_that_are_nowhere_are_an_error(ingest: Run, out: Path, tm
     (root / waiting.path).touch()
     (out / file.path).unlink()
     with pytest.raises(OutputError, match="cannot be published"):
-        LocalTableFiles().publish(str(root), str(out), [waiting.path, file.path])
+        LocalTableFiles(str(tmp_path)).publish(str(root), str(out), [waiting.path, file.path])
 
 
 def test_files_are_grouped_by_partition_in_order() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -199,3 +200,42 @@ def test_what_does_not_go_together(ingest: Run, lake: Any, logs: Path, tmp_path:
     status, _, err = ingest(logs, out, *NAMED)
     assert (status, "the catalog has no namespace kafka: make it there" in err) == (2, True)
     assert not out.exists()
+
+
+def test_a_commit_removes_no_file_elsewhere_that_metadata_name(
+    ingest: Run, lake: Any, logs: Path, tmp_path: Path
+) -> None:
+    lake.create_namespace("kafka")
+    assert ingest(logs, tmp_path / "out", *NAMED)[0] == 0
+    victim, table = tmp_path / "victim.json", lake.load_table("kafka.history")
+    victim.touch()
+    path = Path(table.metadata_location.removeprefix("file://"))
+    content = json.loads(path.read_text())
+    own = content["metadata-log"][0]["metadata-file"]
+    content["properties"]["write.metadata.previous-versions-max"] = "1"
+    log = content["metadata-log"]
+    log += [{"metadata-file": f"{start}{victim}", "timestamp-ms": 1} for start in ("file://", "")]
+    log.append({"metadata-file": f"{table.location()}/../../../victim.json", "timestamp-ms": 1})
+    path.write_text(json.dumps(content))
+    append(logs / "t-0", *run_of(9, 12))
+    status, _, err = ingest(logs, tmp_path / "out", *NAMED)
+    assert (status, victim.exists()) == (0, True), err
+    assert not Path(own.removeprefix("file://")).exists(), "old metadata of the table itself go"
+
+
+@pytest.mark.parametrize("verb", [["compact"], ["rewind", "t:all", "--to-offset", "0"]])
+def test_a_table_of_a_catalog_that_a_run_names_alone(
+    ingest: Run, lake: Any, logs: Path, tmp_path: Path, verb: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who writes a run's file may name any table of the user's catalogs."""
+    lake.create_namespace("kafka")
+    assert ingest(logs, tmp_path / "mine", *NAMED)[0] == 0
+    assert ingest(logs, tmp_path / "given", "--table", "iceberg")[0] == 0
+    path = tmp_path / "given" / "_kafka_segments" / "runs" / f"{1:020}.json"
+    content = json.loads(path.read_text())
+    content["settings"]["catalog"] = {"catalog": "lake", "identifier": "kafka.history"}
+    path.write_text(json.dumps(content))
+    name, *more = verb
+    assert main([name, "--engine", "local", str(tmp_path / "given"), *more]) == 2
+    assert "which has none of its runs" in capsys.readouterr().err
+    assert offsets(lake) == list(range(9))

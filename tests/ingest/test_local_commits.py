@@ -16,8 +16,6 @@ from kafka_segments.ingest.files import local_table_files
 from kafka_segments.ingest.files.local_table_files import LocalTableFiles
 from kafka_segments.io import outputs
 
-FILES = LocalTableFiles()
-
 
 def failing(error: BaseException) -> Any:
     def fail(*_arguments: Any) -> None:
@@ -71,6 +69,7 @@ def test_what_was_committed_stays(
 
 
 def test_two_runs_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = LocalTableFiles(str(tmp_path))
     path, real = str(tmp_path / "1.json"), os.rename
     refused = []
 
@@ -78,40 +77,42 @@ def test_two_runs_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pyt
         """The other run looks, and finds no file, just before this one gives it its name."""
         monkeypatch.setattr(os, "rename", real)
         with pytest.raises(OutputError, match="another run is being committed") as caught:
-            FILES.create(path, b"other")
+            files.create(path, b"other")
         refused.append(caught.value.path)
         real(source, target)
 
     without_links(monkeypatch)
     monkeypatch.setattr(os, "rename", rename)
-    assert FILES.create(path, b"one")
+    assert files.create(path, b"one")
     assert refused == [f"{path}.lock"]
-    assert not FILES.create(path, b"third")
+    assert not files.create(path, b"third")
     assert os.listdir(tmp_path) == ["1.json"]
-    assert FILES.read(path) == b"one"
+    assert files.read(path) == b"one"
 
 
 def test_a_lock_that_a_kill_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = LocalTableFiles(str(tmp_path))
     path = str(tmp_path / "1.json")
     lock = tmp_path / "1.json.lock"
     lock.touch()
     without_links(monkeypatch)
     with pytest.raises(OutputError, match="remove this file"):
-        FILES.create(path, b"one")
+        files.create(path, b"one")
     lock.unlink()
-    assert FILES.create(path, b"one")
+    assert files.create(path, b"one")
     lock.touch()
-    assert not FILES.create(path, b"other")
+    assert not files.create(path, b"other")
 
 
 def test_what_cannot_be_known_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = LocalTableFiles(str(tmp_path))
     path = str(tmp_path / "1.json")
     monkeypatch.setattr(os, "link", failing(OSError(errno.EIO, "a bad disk")))
     with pytest.raises(UndecidedRunError, match="a bad disk"):
-        FILES.create(path, b"one")
+        files.create(path, b"one")
     monkeypatch.setattr(os, "link", failing(OSError(errno.ENOSPC, "full")))
     with pytest.raises(OutputError, match="full") as caught:
-        FILES.create(path, b"one")
+        files.create(path, b"one")
     assert not isinstance(caught.value, UndecidedRunError)
     without_links(monkeypatch)
     monkeypatch.setattr(os, "open", failing(OSError(errno.ENOSPC, "full")))

@@ -16,6 +16,7 @@ from tests.ingest.endings import no_file_above
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.ingest.destination import check_destination, is_surely_text, partition_path
 from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.files.table_files import table_files
 from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import RunState, TableSettings, from_json, to_json
@@ -24,6 +25,7 @@ from kafka_segments.ingest.task import WriteSettings, WriteTask
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
 
+ID = "0123456789abcdef" * 2
 MEBI = 1 << 20
 
 
@@ -83,7 +85,9 @@ def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
     root = staging.staging_of(log.destination, run_id)
     assert not os.path.exists(root)
     task = WriteTask(
-        (split_of(str(path), 0, path.stat().st_size),), frozenset(), WriteSettings(root, ("offset",))
+        (split_of(str(path), 0, path.stat().st_size),),
+        frozenset(),
+        WriteSettings(root, ("offset",), log.files),
     )
     lost, kept = task.run(), task.run()
     assert lost.partitions == kept.partitions
@@ -104,7 +108,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     path = append(tmp_path / "t-0", *run_of(0, 6)) / f"{0:020}.log"
-    settings = WriteSettings(str(tmp_path / "out"), ("offset",))
+    settings = WriteSettings(str(tmp_path / "out"), ("offset",), table_files(str(tmp_path / "out")))
     task = WriteTask((split_of(str(path), 0, path.stat().st_size),), frozenset(), settings)
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
     with pytest.raises(OutputError, match="No space left"):
@@ -146,8 +150,8 @@ def test_destination_through_a_link(tmp_path: Path) -> None:
 
 
 def test_runs_come_back_as_they_were(tmp_path: Path) -> None:
-    run = RunState(1, "id", 5, TableSettings("parquet", ("offset",), "read_committed", "hour"))
-    assert from_json(to_json(run), "x") == run
+    run = RunState(1, f"{0:020}-{ID}", 5, TableSettings("parquet", ("offset",), "read_committed", "hour"))
+    assert from_json(to_json(run), "x", 1) == run
     log = RunLog(str(tmp_path))
     assert (log.numbers(), log.newest()) == ([], None)
     os.makedirs(log.directory)

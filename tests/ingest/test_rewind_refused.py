@@ -48,7 +48,7 @@ def test_a_commit_without_an_answer_leaves_what_was_written(
     with monkeypatch.context() as patch:
         patch.setattr(LocalTableFiles, "create", create)
         assert rewind(capsys, out, "t-0", "--to-offset", "0")[0] == 3
-    assert LocalTableFiles().create(*late[0]), "the request is served after all"
+    assert LocalTableFiles(str(out)).create(*late[0]), "the request is served after all"
     status, table, err = ingest(logs, out)
     assert (status, table["t", 0]["records"]) == (0, "9"), err
     assert [row.offset for row in parquet_rows(out)] == list(range(9))

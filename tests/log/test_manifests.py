@@ -66,19 +66,22 @@ def test_a_chunk_of_another_size_than_the_manifest_says() -> None:
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (lambda m: m.update(version="2"), "version '2'; only 1 is known"),
-        (lambda m: m.pop("version"), "version is None"),
-        (lambda m: m.pop("compression"), "compression is None"),
-        (lambda m: m["chunkIndex"].update(originalFileSize=-1), "originalFileSize is -1"),
-        (lambda m: m["chunkIndex"].update(originalFileSize=True), "originalFileSize is True"),
+        (lambda m: m.update(version="2"), "'2' - at `.*version`"),
+        (lambda m: m.pop("version"), "missing required field `version`"),
+        (lambda m: m.pop("compression"), "missing required field `compression`"),
+        (lambda m: m["chunkIndex"].update(originalFileSize=-1), "`int` >= 0 - at `.*originalFileSize`"),
+        (lambda m: m["chunkIndex"].update(originalFileSize=True), "got `bool` - at `.*originalFileSize`"),
         (lambda m: m["chunkIndex"].update(type="fixed"), "with 'fixed' chunks"),
-        (lambda m: m.update(segmentIndexes=[]), "segmentIndexes is"),
-        (lambda m: m["segmentIndexes"].update(offset={"position": "0"}), "position is '0'"),
+        (lambda m: m.update(segmentIndexes=[]), "got `array` - at `.*segmentIndexes`"),
+        (
+            lambda m: m["segmentIndexes"].update(offset={"position": "0"}),
+            "got `str` - at `.*offset.position`",
+        ),
         (
             lambda m: m["remoteLogSegmentMetadata"].update(segmentLeaderEpochs={"x": 1}),
-            "segmentLeaderEpochs are none",
+            "got `str` - at `key` in `.*segmentLeaderEpochs`",
         ),
-        (lambda m: m["remoteLogSegmentMetadata"].update(startOffset=None), "startOffset is None"),
+        (lambda m: m["remoteLogSegmentMetadata"].update(startOffset=None), "got `null` - at `.*startOffset`"),
     ],
 )
 def test_manifests_that_are_none(tmp_path: Path, edit: Callable[[dict[str, Any]], None], says: str) -> None:
@@ -172,8 +175,8 @@ def test_a_form_that_is_not_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"[" + b"[]," * (16 << 20) + b"[]]", "a manifest of 50331652 bytes; 16777216 at most"),
-        (b"[" + b"[]," * (5 << 20) + b"[]]", "a manifest of 10485762 values; 65536 at most"),
+        (b"[" + b"[]," * (16 << 20) + b"[]]", "a manifest of 50331652 bytes and .*; 16777216 and"),
+        (b"[" + b"[]," * (5 << 20) + b"[]]", "and 10485762 values; 16777216 and 65536 at most"),
     ],
 )
 def test_manifests_larger_than_any_are_refused_before_they_are_parsed(data: bytes, says: str) -> None:

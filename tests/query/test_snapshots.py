@@ -153,7 +153,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 def test_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"format": "kafka-segments snapshot", "version": 1, "logs": []}))
-    with pytest.raises(OptionError, match="version 1; only 2"):
+    with pytest.raises(OptionError, match="version 1, and only 2"):
         read_snapshot(PLACES, str(path))
     with pytest.raises(ReadError):
         read_snapshot(PLACES, str(tmp_path / "none.json"))

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli.parsing import named_options
+from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import real_path
 from kafka_segments.io.store_settings import store_settings
 
@@ -32,4 +33,11 @@ def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
     settings = store_settings(named_options(arguments.option, ()))
     newest = newest_run(RunLog(destination, settings), arguments.destination)
     written = newest.settings
-    return open_table(written.kind, destination, settings, written.catalog), newest
+    table = open_table(written.kind, destination, settings, written.catalog)
+    if written.catalog is not None and not table.has_runs(newest):
+        raise OptionError(
+            f"its newest run names the table {written.catalog}, which has none of its runs: run ingest with "
+            "--catalog and --identifier first",
+            path=arguments.destination,
+        )
+    return table, newest

@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
+
+from msgspec import Meta
 
 __all__ = [
     "LEFT_ALONE",
@@ -15,6 +17,10 @@ __all__ = [
     "NO_END",
     "SEGMENT_NAME",
     "TIERED_NAME",
+    "InnerPath",
+    "PartitionNumber",
+    "SegmentPath",
+    "TopicName",
     "TopicPartition",
     "above",
     "directory_of",
@@ -40,6 +46,14 @@ _PARTITION = re.compile(r"0|[1-9][0-9]{0,9}")
 _WITH_ID = re.compile(r"(.+)-([A-Za-z0-9_-]{22})")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _LARGEST_PARTITION = 2**31 - 1
+
+# Types of values in files that others may have written: `query.documents` checks them.
+TopicName = Annotated[str, Meta(pattern=rf"\A(?!\.\.?\Z){_TOPIC}\Z")]
+PartitionNumber = Annotated[int, Meta(ge=0, le=_LARGEST_PARTITION)]
+InnerPath = Annotated[str, Meta(pattern=rf"(?s)\A(?!{_ADDRESS.pattern})(?!(.*/)?\.?\.?(/|\Z))[^\0]+\Z")]
+"""Path of a file below a directory: relative, and none of its parts is empty, `.` or `..`."""
+SegmentPath = Annotated[str, Meta(pattern=r"\A([^\0]*/)?([0-9]{20}[.-][^/\0]+|leader-epoch-checkpoint)\Z")]
+"""Path of a segment, or of a file beside it, as brokers and tiers name them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

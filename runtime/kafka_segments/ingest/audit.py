@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kafka_segments.errors import StoreError
+from kafka_segments.errors import ReadError
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.table_files import is_outside, whole_path
 from kafka_segments.ingest.runs.account import Account
@@ -24,7 +22,7 @@ from kafka_segments.ingest.runs.run_state import DataFile
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
 
-__all__ = ["AuditedPartition", "Problem", "audit_table", "offset_column", "offsets_between"]
+__all__ = ["AuditedPartition", "Problem", "audit_table", "offsets_between"]
 
 Offsets = npt.NDArray[np.int64]
 
@@ -83,9 +81,9 @@ def audit_table(table: Table, history: History) -> tuple[list[AuditedPartition],
         for path, one in table.data_files(history).items()
         if not is_outside(path) or (one.topic, one.partition) in accounts  # else of another destination
     }
-    offset, own_files = offset_column(history), files_by_partition(files.values())
+    columns, own_files = FileColumns.of(history.newest.settings), files_by_partition(files.values())
     found = [
-        _Partition(table.log, key, own_files.get(key, ()), offset, history.files).audited(own)
+        _Partition(table.log, key, own_files.get(key, ()), columns, history.files).audited(own)
         for key, own in accounts.items()
     ]
     return found, list(_of_table(table, history, files, set(accounts)))
@@ -119,11 +117,11 @@ class _Partition:
         log: RunLog,
         key: TopicPartition,
         files: Sequence[DataFile],
-        offset: str,
+        columns: FileColumns,
         written: Mapping[str, DataFile],
     ) -> None:
         self._log, self._key, self._files = log, key, files
-        self._offset, self._written = offset, written
+        self._columns, self._written = columns, written
         self._problems: list[Problem] = []
 
     def audited(self, accounts: Sequence[tuple[int, Account]]) -> AuditedPartition:
@@ -163,12 +161,12 @@ class _Partition:
         """The offsets of some files in order, each once; adds problems."""
         parts = [np.empty(0, np.int64)]
         for file in files:
+            path = whole_path(self._log.destination, file.path)
             try:
-                own = np.concatenate([np.empty(0, np.int64), *_offsets_in(self._log, file, self._offset)])
-            except StoreError:
-                raise
-            except (OSError, pa.ArrowException) as error:
-                self._say(f"{file.path} cannot be read: {str(error).splitlines()[0]}")
+                found = self._columns.offsets_in(self._log.files, path)
+                own = np.concatenate([np.empty(0, np.int64), *found])
+            except ReadError as error:
+                self._say(f"{file.path} cannot be read: {error.detail}")
                 continue
             if len(own) != file.num_rows:
                 self._say(f"{file.path} has {len(own)} rows, and {file.num_rows} were written")
@@ -182,23 +180,8 @@ class _Partition:
         return unique
 
 
-def offset_column(history: History) -> str:
-    """Return the path of the column with the offsets in the files of a table."""
-    return FileColumns.of(history.newest.settings).offset
-
-
-def _offsets_in(log: RunLog, file: DataFile, column: str) -> Iterator[Offsets]:
-    _, *inner = column.split(".")
-    with pq.ParquetFile(log.files.reader(whole_path(log.destination, file.path))) as opened:
-        for batch in opened.iter_batches(columns=[column], batch_size=1 << 20):
-            values = batch.column(0)
-            for name in inner:
-                values = values.field(name)
-            yield values.to_numpy()
-
-
 def offsets_between(
-    log: RunLog, files: Iterable[DataFile], start: int, end: int, column: str = "offset"
+    log: RunLog, files: Iterable[DataFile], start: int, end: int, columns: FileColumns
 ) -> Offsets:
     """Return the offsets of a range that some files have, ascending.
 
@@ -207,13 +190,13 @@ def offsets_between(
         files: of one partition.
         start: first offset.
         end: after the last one.
-        column: path of the column with the offsets.
+        columns: of the files.
     """
     parts = [np.empty(0, np.int64)]
     for one in files:
         if one.last_offset is None or one.last_offset < start or (one.first_offset or 0) >= end:
             continue
-        for offsets in _offsets_in(log, one, column):
+        for offsets in columns.offsets_in(log.files, whole_path(log.destination, one.path)):
             parts.append(offsets[(offsets >= start) & (offsets < end)])
     return np.unique(np.concatenate(parts))
 

@@ -13,13 +13,9 @@ import numpy as np
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.ingest.audit import (
-    AuditedPartition,
-    Problem,
-    offset_column,
-    offsets_between,
-)
+from kafka_segments.ingest.audit import AuditedPartition, Problem, offsets_between
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
+from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.runs.account import account_of, lost_spans
 from kafka_segments.ingest.runs.history import History, files_by_partition
 from kafka_segments.ingest.runs.run_log import RunLog
@@ -83,23 +79,29 @@ def audit_logs(
         places, sources, query, FileOptions(), [], prefer_names=True, is_merged=topics.__contains__
     )
     found = {(log.topic, log.partition): log for log in logs}
-    files, offset = files_by_partition(table.data_files(history).values()), offset_column(history)
+    files = files_by_partition(table.data_files(history).values())
+    columns = FileColumns.of(history.newest.settings)
     for key, one in by_key.items():
         log = found.get(key)
         if log is None or not log.pieces:
             yield ComparedPartition(one, None)
             continue
-        yield _Comparison(table.log, files.get(key, ()), key, places, offset).compared(one, log, query)
+        yield _Comparison(table.log, files.get(key, ()), key, places, columns).compared(one, log, query)
 
 
 class _Comparison:
     """One pass over a partition's log."""
 
     def __init__(
-        self, log: RunLog, files: Sequence[DataFile], key: TopicPartition, places: Places, offset: str
+        self,
+        log: RunLog,
+        files: Sequence[DataFile],
+        key: TopicPartition,
+        places: Places,
+        columns: FileColumns,
     ) -> None:
         self._log, self._files, self._key, self._places = log, files, key, places
-        self._offset = offset
+        self._columns = columns
 
     def compared(self, table: AuditedPartition, log: PartitionLog, query: Query) -> ComparedPartition:
         account, key = table.account, self._key
@@ -132,7 +134,7 @@ class _Comparison:
         reading = Reading(("offset",), max_decompressed=DEFAULT_MAX_DECOMPRESSED)
         reader = CountingReader(split, self._places, reading, findings)
         end = split.end if split.end is not None else (split.asked[1] or split.start)
-        known = offsets_between(self._log, self._files, split.start, end, self._offset)
+        known = offsets_between(self._log, self._files, split.start, end, self._columns)
         missing = [np.empty(0, np.int64)]
         try:
             for batch in reader.rows():

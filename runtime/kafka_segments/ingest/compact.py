@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
-from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.ingest.files.file_columns import FileColumns, opened
 from kafka_segments.ingest.files.table_files import TableFiles, is_outside, whole_path
 from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.history import History, read_history
@@ -94,22 +93,17 @@ def read_rows(files: TableFiles, path: str, columns: FileColumns) -> Iterator[pa
         OptionError: it has columns that others have added.
         ReadError: it cannot be read.
     """
-    try:
-        with pq.ParquetFile(files.reader(path)) as file:
-            unknown = columns.unknown_in(file.schema_arrow, path)
-            if unknown:
-                raise OptionError(
-                    f"it has columns that runs do not write ({', '.join(unknown)}), which a new file would "
-                    "lack: let the engine that has written it remove rows, or rewind to an offset before all "
-                    "of its rows, which removes the file as a whole",
-                    path=path,
-                )
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-                yield columns.of_older(batch)
-    except (OSError, pa.ArrowException) as error:
-        if isinstance(error, KafkaFormatError):
-            raise
-        raise ReadError(str(error).splitlines()[0], path=path) from error
+    with opened(files, path) as file:
+        unknown = columns.unknown_in(file.schema_arrow, path)
+        if unknown:
+            raise OptionError(
+                f"it has columns that runs do not write ({', '.join(unknown)}), which a new file would "
+                "lack: let the engine that has written it remove rows, or rewind to an offset before all "
+                "of its rows, which removes the file as a whole",
+                path=path,
+            )
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+            yield columns.of_older(batch)
 
 
 def check_untouched(table: Table, history: History, paths: Iterable[str]) -> None:

@@ -270,6 +270,7 @@ def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
     request = plan.request
     settings = WriteSettings(
         root=root,
+        table_files=plan.table.log.files,
         columns=request.columns,
         check_crc=request.check_crc,
         max_decompressed=request.max_decompressed,

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
-from kafka_segments.formats.file_names import is_address
+from kafka_segments.errors import OptionError
 from kafka_segments.ingest.compact import check_untouched, read_rows
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.placeholder import with_placeholder
-from kafka_segments.ingest.files.table_files import TableFiles
+from kafka_segments.ingest.files.table_files import TableFiles, is_outside
 from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.history import History, files_by_partition, read_history
 from kafka_segments.ingest.runs.run_state import DataFile, PartitionState, Rewound, RunState, TableSettings
@@ -119,14 +117,7 @@ class CutTask:
 
     def _offsets(self, columns: FileColumns) -> npt.NDArray[np.int64]:
         """The offsets as they stand in the file."""
-        try:
-            with pq.ParquetFile(self.table_files.reader(self._path)) as file:
-                batches = file.iter_batches(columns=[columns.offset])
-                return np.concatenate([np.empty(0, np.int64), *map(columns.offsets_of, batches)])
-        except (OSError, pa.ArrowException) as error:
-            if isinstance(error, KafkaFormatError):
-                raise
-            raise ReadError(str(error).splitlines()[0], path=self._path) from error
+        return np.concatenate([np.empty(0, np.int64), *columns.offsets_in(self.table_files, self._path)])
 
     def _in_order(self, columns: FileColumns, kept: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that stay; one file is held in memory if it is not sorted."""
@@ -234,7 +225,7 @@ class _Cut:
 
     def _sort(self, file: DataFile) -> None:
         """Decide what becomes of a file; offsets that are not known have to be read."""
-        if os.path.isabs(file.path) or is_address(file.path):
+        if is_outside(file.path):
             self._outside.append(file.path)
         elif file.last_offset is not None and file.last_offset < self._end:
             self._count(file.num_rows, file.num_rows)

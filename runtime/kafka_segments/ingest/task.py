@@ -30,7 +30,7 @@ from kafka_segments.ingest.files.divided_files import DividedFiles
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.files.quarantine import keep_bytes
-from kafka_segments.ingest.files.table_files import table_files
+from kafka_segments.ingest.files.table_files import TableFiles
 from kafka_segments.ingest.reports.report import SegmentFindings
 from kafka_segments.ingest.runs.account import OffsetSpan, crc_failures, lost_spans
 from kafka_segments.ingest.runs.run_state import DamagedBytes, DataFile
@@ -55,6 +55,7 @@ class WriteSettings:
     Attributes:
         root: a directory; the paths of files begin there.
         columns: names, in order.
+        table_files: of the table.
         check_crc: whether checksums are verified.
         max_decompressed: bytes that one batch may decompress to.
         divided_by: see `DividedFiles`.
@@ -68,6 +69,7 @@ class WriteSettings:
 
     root: str
     columns: tuple[str, ...]
+    table_files: TableFiles
     check_crc: bool = True
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
     divided_by: str | None = None
@@ -199,7 +201,7 @@ class _Writer:
         read: list[str] = [*names, *([self._clock] if self._clock else []), "offset"]
         self._read = list(dict.fromkeys(read))
         self._places = Places(self._settings.store_settings)
-        self._files = table_files(self._settings.root, self._settings.store_settings)
+        self._files = self._settings.table_files
         self._output = Output()
 
     def run(self) -> Output:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_segments.errors import KafkaFormatError
+from kafka_segments.formats.file_names import PartitionNumber, SegmentPath, TopicName
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.segment.continuity import CheckpointedOffsets
@@ -37,7 +38,7 @@ class StoredFile:
         position: start of the part.
     """
 
-    path: str
+    path: SegmentPath
     size: int
     identity: str
     modified_ns: int = 0
@@ -200,8 +201,8 @@ class PartitionLog:
             which it is part of the log; empty for a log of one copy.
     """
 
-    topic: str
-    partition: int
+    topic: TopicName
+    partition: PartitionNumber
     pieces: tuple[LogPiece, ...]
     topic_id: str | None = None
     log_start_offset: int | None = None

@@ -5,27 +5,61 @@ Source: SegmentManifestV1, SegmentIndexesV1, ChunkIndex and its two forms, Kafka
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
 
 from kafka_segments.errors import DecodeError, UnknownFormatError
+from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.log.model import Chunks
 from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = ["Manifest", "read_manifest"]
 
-# Names of SegmentIndexesV1, and suffixes of a broker's files.
-_INDEXES = {
-    "offset": "index",
-    "timestamp": "timeindex",
-    "producerSnapshot": "end-snapshot",
-    "leaderEpoch": "leader-epoch-checkpoint",
-    "transaction": "txnindex",
-}
 _MAX_LEN = 16 << 20  # mostly the sizes of chunks in base64, usually some KiB
 _MAX_VALUES = 1 << 16  # most of them leader epochs; each may become an object of some 60 bytes
+_Number = Annotated[int, Meta(ge=0, le=MAX_OFFSET - 1)]
+
+
+class _Place(Struct):
+    position: _Number
+    size: _Number
+
+
+class _Indexes(Struct, rename="camel"):  # SegmentIndexesV1
+    offset: _Place | None = None
+    timestamp: _Place | None = None
+    producer_snapshot: _Place | None = None
+    leader_epoch: _Place | None = None
+    transaction: _Place | None = None
+
+
+_SUFFIXES = ("index", "timeindex", "end-snapshot", "leader-epoch-checkpoint", "txnindex")  # in that order
+
+
+class _ChunkIndex(Struct, rename="camel"):
+    type: str
+    original_chunk_size: _Number
+    original_file_size: _Number
+    transformed_chunks: str = ""
+
+
+class _Metadata(Struct, rename="camel"):
+    start_offset: _Number
+    end_offset: _Number
+    segment_leader_epochs: dict[int, _Number]
+
+
+class _SegmentManifest(Struct, rename="camel"):
+    version: Literal["1"]
+    chunk_index: _ChunkIndex
+    segment_indexes: _Indexes
+    compression: bool
+    encryption: Any = None
+    remote_log_segment_metadata: _Metadata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,81 +91,33 @@ def read_manifest(data: bytes) -> Manifest:
         DecodeError: it is no manifest of version 1, or too large.
         UnknownFormatError: the segment is encrypted.
     """
-    if len(data) > _MAX_LEN:
-        raise DecodeError(f"a manifest of {len(data)} bytes; {_MAX_LEN} at most are read")
+    num_values = sum(map(data.count, (b",", b"[", b"{")))
+    if len(data) > _MAX_LEN or num_values > _MAX_VALUES:
+        raise DecodeError(
+            f"a manifest of {len(data)} bytes and {num_values} values; {_MAX_LEN} and {_MAX_VALUES} at most "
+            "are read"
+        )
     try:
-        text = data.decode(json.detect_encoding(data))
-        # Counted before parsing: values take 30 times the memory of their text and more.
-        num_values = sum(map(text.count, ",[{"))
-        if num_values > _MAX_VALUES:
-            raise DecodeError(f"a manifest of {num_values} values; {_MAX_VALUES} at most are read")
-        manifest = json.loads(text)
-    except DecodeError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise DecodeError(f"not a manifest: {error}") from error
-    version = _get(manifest, "version", str)
-    if version != "1":
-        raise DecodeError(f"a manifest of version {version!r:.40}; only 1 is known")
-    encryption = manifest.get("encryption")
-    if encryption is not None:
-        raise UnknownFormatError(_why_encrypted(encryption), format="Aiven tiered storage, encrypted")
-    index = _get(manifest, "chunkIndex", dict)
-    is_compressed = _get(manifest, "compression", bool)
+        found = msgspec.json.decode(data, type=_SegmentManifest)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise DecodeError(f"not a manifest of version 1: {error}") from error
+    if found.encryption is not None:
+        raise UnknownFormatError(_why_encrypted(found.encryption), format="Aiven tiered storage, encrypted")
+    index, known = found.chunk_index, found.remote_log_segment_metadata
+    if found.compression and index.type != "variable":
+        detail = f"a manifest of a compressed segment with {index.type!r:.40} chunks; they are 'variable'"
+        raise DecodeError(detail)
+    chunks = Chunks(index.original_chunk_size, index.original_file_size, index.transformed_chunks)
+    places = zip(_SUFFIXES, msgspec.structs.astuple(found.segment_indexes), strict=True)
+    epochs = () if known is None else sorted(known.segment_leader_epochs.items())
     return Manifest(
-        _number(index, "originalFileSize"),
-        _chunks(index) if is_compressed else None,
-        _indexes(_get(manifest, "segmentIndexes", dict)),
-        *_metadata(manifest.get("remoteLogSegmentMetadata")),
+        index.original_file_size,
+        chunks if found.compression else None,
+        {suffix: (place.position, place.size) for suffix, place in places if place is not None},
+        None if known is None else known.start_offset,
+        None if known is None else known.end_offset + 1,
+        None if known is None else tuple(LeaderEpoch(*one) for one in epochs),
     )
-
-
-def _chunks(index: Mapping[str, Any]) -> Chunks:
-    kind = _get(index, "type", str)
-    if kind != "variable":
-        raise DecodeError(f"a manifest of a compressed segment with {kind!r:.40} chunks; they are 'variable'")
-    return Chunks(
-        _number(index, "originalChunkSize"),
-        _number(index, "originalFileSize"),
-        _get(index, "transformedChunks", str),
-    )
-
-
-def _indexes(indexes: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    found = {}
-    for name, suffix in _INDEXES.items():
-        place = indexes.get(name)
-        if place is not None:
-            found[suffix] = _number(place, "position"), _number(place, "size")
-    return found
-
-
-def _metadata(metadata: Any) -> tuple[int | None, int | None, tuple[LeaderEpoch, ...] | None]:
-    if metadata is None:
-        return None, None, None
-    epochs = _get(metadata, "segmentLeaderEpochs", dict)
-    try:
-        found = sorted((int(epoch), _number(epochs, epoch)) for epoch in epochs)
-    except ValueError as error:
-        if isinstance(error, DecodeError):
-            raise
-        raise DecodeError(f"the manifest's segmentLeaderEpochs are none: {error}") from error
-    start, last = _number(metadata, "startOffset"), _number(metadata, "endOffset")
-    return start, last + 1, tuple(LeaderEpoch(*epoch) for epoch in found)
-
-
-def _get(mapping: Any, name: str, kind: type) -> Any:
-    value = mapping.get(name) if isinstance(mapping, dict) else None
-    if type(value) is not kind:
-        raise DecodeError(f"the manifest's {name} is {value!r:.60}, which is no {kind.__name__}")
-    return value
-
-
-def _number(mapping: Any, name: str) -> int:
-    value: int = _get(mapping, name, int)
-    if not 0 <= value < 1 << 63:
-        raise DecodeError(f"the manifest's {name} is {value!r:.40}, which cannot be")
-    return value
 
 
 def _why_encrypted(encryption: Any) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import (
@@ -21,6 +23,7 @@ from kafka_segments.errors import (
     TruncatedLogError,
 )
 from kafka_segments.formats.entries import Damage
+from kafka_segments.formats.file_names import PartitionNumber, TopicName
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
@@ -53,9 +56,9 @@ class PartitionState:
         last: the last entry that was read; None without any.
     """
 
-    topic: str
-    partition: int
-    next_offset: int
+    topic: TopicName
+    partition: PartitionNumber
+    next_offset: Annotated[int, Meta(ge=0)]
     topic_id: str | None = None
     leader_epochs: tuple[LeaderEpoch, ...] = ()
     last: EntryMark | None = None

@@ -7,22 +7,19 @@ deleted, replaced or changed files are reported.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 
-import msgspec
-
-from kafka_segments import errors
-from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog, StoredFile
 from kafka_segments.query.committed import Committed, read_committed
+from kafka_segments.query.documents import content_of, read_document, write_document
 from kafka_segments.query.offsets import LogView
 from kafka_segments.query.query import DEFAULT_WALK_BYTES, TopicPartition
 from kafka_segments.query.timestamps import TimeFinder
@@ -31,19 +28,14 @@ __all__ = [
     "Changed",
     "Snapshot",
     "changes",
-    "decode",
-    "encode",
     "pinned_logs",
     "read_snapshot",
     "take_snapshot",
     "write_snapshot",
 ]
 
-_FORMAT = "kafka-segments snapshot"
+_KIND = "snapshot"
 _VERSION = 2
-_MAX_BYTES = 1 << 30
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +125,9 @@ def write_snapshot(snapshot: Snapshot, path: str) -> None:
     """
     path = os.fspath(path)
     check_absent(path)
-    content = {"format": _FORMAT, "version": _VERSION, **encode(snapshot)}
     output = OutputFile(hidden_sibling(path), path)
     try:
-        output.write(json.dumps(content, separators=(",", ":")).encode() + b"\n")
+        output.write(write_document(snapshot, _KIND, _VERSION))
         output.finish()
         publish_files([(output.path, path)])
     except BaseException:
@@ -151,32 +142,7 @@ def read_snapshot(places: Places, path: str) -> Snapshot:
         ReadError: the file cannot be opened or read.
         OptionError: it is no snapshot, or one of another version.
     """
-    source = places.open(path)
-    try:
-        if source.size > _MAX_BYTES:
-            raise OptionError(f"{source.size} bytes, more than a snapshot may have: {_MAX_BYTES}", path=path)
-        data = bytes(source.read(0, source.size))
-    finally:
-        source.close()
-    try:
-        content = json.loads(data)
-        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
-            raise OptionError("this is no snapshot of kafka-segments", path=path)
-        version = content.pop("version", None)
-        if version != _VERSION:
-            raise OptionError(f"a snapshot of version {version!r}; only {_VERSION} is known", path=path)
-        return decode(Snapshot, content)
-    except (
-        msgspec.ValidationError,  # no ValueError before msgspec 0.21
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        RecursionError,
-    ) as error:
-        if isinstance(error, OptionError) and error.path is not None:
-            raise
-        raise OptionError(f"this is no snapshot of kafka-segments: {error}", path=path) from error
+    return read_document(Snapshot, content_of(places.open(path)), path, _KIND, _VERSION)
 
 
 def pinned_logs(
@@ -226,35 +192,3 @@ def _why_changed(file: StoredFile, entry: Any, *, is_growing: bool) -> str | Non
     if entry.size < needed or (entry.size > needed and not is_growing and not file.position):
         return f"the file had {needed} bytes, and has {entry.size}"
     return None
-
-
-def encode(value: Any) -> Any:
-    """Return the JSON form of a value, for `decode`."""
-    return msgspec.to_builtins(value, enc_hook=_plain)
-
-
-def decode(kind: type[T], value: Any) -> T:
-    """Return the value of a type from its JSON form.
-
-    Raises:
-        msgspec.ValidationError: the form does not fit the type.
-    """
-    return msgspec.convert(value, kind, dec_hook=_error_of)
-
-
-def _plain(value: Any) -> Any:
-    """The JSON form of an error: its class and attributes."""
-    if not isinstance(value, KafkaFormatError):
-        raise NotImplementedError
-    plain = {name: one for name, one in value.__dict__.items() if isinstance(one, str | int | None)}
-    return {"class": type(value).__name__, **plain}
-
-
-def _error_of(kind: Any, value: dict[str, Any]) -> KafkaFormatError:  # noqa: ARG001
-    described = dict(value)
-    cls = getattr(errors, str(described.pop("class")))
-    if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
-        raise OptionError(f"{cls!r:.40} is no error of ours")
-    hints = get_type_hints(cls)  # the attributes that errors of this class have, and their types
-    detail = msgspec.convert(described.pop("detail"), str)
-    return cls(detail, **{name: msgspec.convert(one, hints[name]) for name, one in described.items()})

@@ -8,13 +8,15 @@ tables have them as columns, which partitioning of any kind can be made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
+import pyarrow.parquet as pq
 
-from kafka_segments.errors import EncodeError
+from kafka_segments.errors import EncodeError, KafkaFormatError, OptionError, ReadError
 from kafka_segments.ingest.files.batch_heads import BATCH_COLUMNS
 from kafka_segments.ingest.files.layouts import LAYOUTS, LayoutColumn
 from kafka_segments.ingest.files.parquet import ParquetFile
@@ -25,7 +27,7 @@ from kafka_segments.segment.columnar.arrow_schema import NONE, OF_PARTITION, sch
 from kafka_segments.segment.columnar.header_text import as_text, header_lists
 from kafka_segments.segment.columnar.timestamp_range import MICROS_PER_MILLI
 
-__all__ = ["FileColumns"]
+__all__ = ["FileColumns", "opened"]
 
 pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 
@@ -73,8 +75,17 @@ class FileColumns:
 
     @classmethod
     def of(cls, settings: TableSettings) -> FileColumns:
-        """Return the columns of a table."""
-        return cls(settings.columns, settings.layout, settings.kind)
+        """Return the columns of a table.
+
+        Raises:
+            OptionError: there are no such columns.
+        """
+        try:
+            return cls(settings.columns, settings.layout, settings.kind)
+        except KeyError as error:
+            raise OptionError(
+                f"the table's settings name a layout or columns that are none: {error}"
+            ) from error
 
     def new_file(self, path: str, files: TableFiles, *, bloom_filter: bool = False) -> ParquetFile:
         """Return a Parquet file for such rows, to be written."""
@@ -99,11 +110,14 @@ class FileColumns:
 
     def offsets_of(self, batch: pa.RecordBatch) -> Any:
         """Return the offsets of rows of a file, as an array of NumPy."""
-        name, *inner = self.offset.split(".")
-        values = batch.column(name)
-        for one in inner:
-            values = values.field(one)
-        return values.to_numpy()
+        values = pc.struct_field(batch.to_struct_array(), self.offset.split("."))
+        return values.cast(pa.int64()).to_numpy()
+
+    def offsets_in(self, files: TableFiles, path: str) -> Iterator[Any]:
+        """Yield the offsets of a file as they stand there, as arrays of NumPy; errors as for `opened`."""
+        with opened(files, path) as file:
+            for batch in file.iter_batches(columns=[self.offset], batch_size=1 << 20):
+                yield self.offsets_of(batch)
 
     def unknown_in(self, schema: pa.Schema, path: str) -> list[str]:
         """Return the columns of a file, and fields of structs, that files of ours do not have.
@@ -124,6 +138,23 @@ class FileColumns:
             for one in self.schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+@contextmanager
+def opened(files: TableFiles, path: str) -> Iterator[pq.ParquetFile]:
+    """Provide a data file of a table, which others may have written.
+
+    Raises:
+        ReadError: it cannot be read.
+        StoreError: the store refused or failed.
+    """
+    try:
+        with pq.ParquetFile(files.reader(path)) as file:
+            yield file
+    except KafkaFormatError:
+        raise
+    except (OSError, pa.ArrowException) as error:
+        raise ReadError(str(error).splitlines()[0], path=path) from error
 
 
 def _names_of(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:

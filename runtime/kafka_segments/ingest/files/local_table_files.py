@@ -1,5 +1,7 @@
 """Files of a table in a directory of this machine: fsynced, linked where one act decides, renamed.
 
+Others may have written what is in the directory: no link in it is followed, nothing outside of it is touched.
+
 Strategy of `create`: what has its name is never removed again, whatever happens afterwards, for another
 process may have seen it and built on it. Where there are no hard links, a file is renamed under a lock: a
 second file, which is created if it is absent.
@@ -15,8 +17,10 @@ from contextlib import suppress
 
 from kafka_segments.errors import OutputError, ReadError, UndecidedRunError
 from kafka_segments.io.outputs import OutputFile, hidden_sibling, make_directories, sync_directory
+from kafka_segments.io.storage import open_source
+from kafka_segments.query.documents import content_of
 
-__all__ = ["LocalTableFiles"]
+__all__ = ["LocalTableFiles", "is_below"]
 
 _NO_LINKS = (errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """What file systems without hard links answer."""
@@ -26,14 +30,45 @@ _NO_ANSWER = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 
 
 class LocalTableFiles:
-    """See `TableFiles`."""
+    """Files by path; can be pickled.
+
+    Args:
+        destination: of the table.
+
+    Attributes:
+        readable: another directory that files are read from: a table's in a catalog.
+    """
+
+    def __init__(self, destination: str) -> None:
+        self._destination = self.readable = destination
+
+    def check(self, path: str, kind: type[OutputError | ReadError] = OutputError) -> str:
+        """Return a path, if it is in the table and no link leads there.
+
+        Raises:
+            OutputError: it is not, or `kind`.
+        """
+        is_readable = kind is ReadError and is_below(self.readable, path)
+        if not is_readable and not is_below(self._destination, path):
+            raise kind(f"this is not in {self._destination}, no file, or a link leads there", path=path)
+        return path
 
     def make_directory(self, path: str) -> None:
-        """See `TableFiles`."""
-        make_directories(path)
+        """Make a directory, and those above it, where there are directories.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
+        make_directories(self.check(path))
 
     def names(self, directory: str) -> list[str]:
-        """See `TableFiles`."""
+        """Return the names in a directory, in order; empty if there is none.
+
+        Raises:
+            ReadError: it cannot be listed.
+            StoreError: the store refused or failed.
+        """
+        self.check(directory, ReadError)
         try:
             return sorted(os.listdir(directory))
         except (FileNotFoundError, NotADirectoryError):
@@ -42,11 +77,11 @@ class LocalTableFiles:
             raise ReadError(f"{error.strerror or error}", path=directory, errno=error.errno) from error
 
     def has(self, path: str) -> bool:
-        """See `TableFiles`."""
-        return os.path.lexists(path)
+        """Whether there is such a file; errors as for `names`."""
+        return os.path.lexists(self.check(path, ReadError))
 
     def parquet_paths(self, directory: str) -> Iterator[str]:
-        """See `TableFiles`."""
+        """Yield the paths below a directory of the files that readers of it see; errors as for `names`."""
         for parent, names, files in os.walk(directory):
             names[:] = sorted(name for name in names if not name.startswith(("_", ".")))
             for name in sorted(files):
@@ -54,25 +89,38 @@ class LocalTableFiles:
                     yield os.path.relpath(os.path.join(parent, name), directory)
 
     def read(self, path: str) -> bytes:
-        """See `TableFiles`."""
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except OSError as error:
-            raise ReadError(f"{error.strerror or error}", path=path, errno=error.errno) from error
+        """Return the bytes of a file.
+
+        Raises:
+            ReadError: it does not exist, or cannot be read.
+            StoreError: the store refused or failed.
+        """
+        return content_of(open_source(self.check(path, ReadError), only_files=True))
 
     def reader(self, path: str) -> str:
-        """See `TableFiles`."""
-        return path
+        """Return what `pyarrow.parquet` reads a file from; errors as for `read`, now or later."""
+        return self.check(path, ReadError)
 
     def output(self, path: str) -> OutputFile:
-        """See `TableFiles`."""
+        """Begin a file that is not there, and its directories.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
         self.make_directory(os.path.dirname(path))
         return OutputFile(path, path)
 
     def create(self, path: str, data: bytes) -> bool:
-        """See `TableFiles`."""
-        output = OutputFile(hidden_sibling(path), path)
+        """Create a file with these bytes in one act, if there is none.
+
+        Returns:
+            False if there is another one.
+
+        Raises:
+            OutputError: it cannot be written, and is not there.
+            UndecidedRunError: it is not known whether it was, as no answer came.
+        """
+        output = OutputFile(hidden_sibling(self.check(path)), path)
         try:
             output.write(data)
             output.finish()
@@ -88,15 +136,26 @@ class LocalTableFiles:
         return is_new
 
     def sync(self, directory: str, top: str) -> None:
-        """See `TableFiles`."""
-        _sync_upwards((parent for parent, _, _ in os.walk(directory)), top)
+        """Make the names in and below a directory durable, and those above it from another directory on.
+
+        Raises:
+            OutputError: the disk fails.
+        """
+        _sync_upwards((parent for parent, _, _ in os.walk(self.check(directory))), top)
 
     def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
-        """See `TableFiles`."""
+        """Bring files from below a root to the same paths below a destination, as far as they are not there.
+
+        If none is below the root, all were brought there before, and may be gone since.
+
+        Raises:
+            OutputError: one is in neither place, or cannot be brought there.
+        """
         directories = set()
-        left = {path for path in paths if os.path.lexists(os.path.join(root, path))}
+        left = {path for path in paths if os.path.lexists(self.check(os.path.join(root, path)))}
         for path in paths:
-            source, target = os.path.join(root, path), os.path.join(destination, path)
+            source = os.path.join(root, path)
+            target = self.check(os.path.join(destination, path))
             if not left and not os.path.lexists(target):
                 continue  # it was brought there once, and others have removed it since
             try:
@@ -114,9 +173,13 @@ class LocalTableFiles:
         _sync_upwards(directories, destination)
 
     def remove(self, destination: str, paths: Sequence[str]) -> None:
-        """See `TableFiles`."""
+        """Remove files that are there, and directories that are empty then.
+
+        Raises:
+            OutputError: one cannot be removed.
+        """
         for path in paths:
-            target = os.path.join(destination, path)
+            target = self.check(os.path.join(destination, path))
             try:
                 with suppress(FileNotFoundError):
                     os.unlink(target)
@@ -129,19 +192,30 @@ class LocalTableFiles:
                 directory = os.path.dirname(directory)
 
     def remove_tree(self, directory: str) -> bool:
-        """See `TableFiles`."""
-        shutil.rmtree(directory, ignore_errors=True)
+        """Remove a directory, without raising; return whether it is gone."""
+        try:
+            shutil.rmtree(self.check(directory), ignore_errors=True)
+        except OutputError:
+            return False
         return not os.path.lexists(directory)
 
     def remove_empty(self, directory: str) -> bool:
-        """See `TableFiles`."""
+        """Remove a directory if it is empty, without raising; return whether it is gone."""
         try:
-            os.rmdir(directory)
+            os.rmdir(self.check(directory))
         except FileNotFoundError:
             return True
         except OSError:
             return False
         return True
+
+
+def is_below(top: str, path: str) -> bool:
+    """Whether a path is of a file or directory below another one, without `..`, and no link leads there."""
+    is_inside = path == top or path.startswith(f"{top}/")
+    if not is_inside or os.path.realpath(path) != os.path.realpath(top) + path[len(top) :]:
+        return False
+    return os.path.isfile(path) or os.path.isdir(path) or not os.path.lexists(path)
 
 
 def _take_name(source: str, path: str) -> bool:

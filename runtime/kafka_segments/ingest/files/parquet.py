@@ -73,7 +73,7 @@ class ParquetFile:
         self.size = self.num_rows = 0
         self._sorted_by = offset
         self._filtered = key if bloom_filter else None
-        self._path, self._files = path, files or LocalTableFiles()
+        self._path, self._files = path, files or LocalTableFiles(path.rpartition("/")[0])
         self._file: TableOutput | None = None
         self._writer: pq.ParquetWriter | None = None
         self._sink: Any = None

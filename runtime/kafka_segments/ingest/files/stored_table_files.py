@@ -17,7 +17,7 @@ __all__ = ["StoredTableFiles"]
 
 
 class StoredTableFiles:
-    """See `TableFiles`.
+    """See `LocalTableFiles`.
 
     Args:
         settings: of stores, see `Places`.
@@ -26,41 +26,45 @@ class StoredTableFiles:
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._objects = StoredObjects(settings)
 
+    def check(self, path: str, kind: type[OutputError | ReadError] = OutputError) -> str:  # noqa: ARG002
+        """Return the path: a store has no links."""
+        return path
+
     def make_directory(self, path: str) -> None:
         """Do nothing: a store has no directories."""
 
     def names(self, directory: str) -> list[str]:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         return self._objects.names(directory)
 
     def has(self, path: str) -> bool:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         return self._objects.size(path) is not None
 
     def parquet_paths(self, directory: str) -> Iterator[str]:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         for path in sorted(self._objects.sizes(directory)):
             is_hidden = any(name.startswith(("_", ".")) for name in path.split("/")[:-1])
             if path.endswith(".parquet") and not is_hidden:
                 yield path
 
     def read(self, path: str) -> bytes:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         found = self._objects.read(path)
         if found is None:
             raise ReadError("it does not exist", path=path, errno=errno.ENOENT)
         return found
 
     def reader(self, path: str) -> ObjectReader:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         return self._objects.reader(path)
 
     def output(self, path: str) -> ObjectOutput:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         return self._objects.output(path)
 
     def create(self, path: str, data: bytes) -> bool:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         try:
             return self._objects.create(path, data)
         except (OutputError, StoreError) as error:
@@ -77,7 +81,7 @@ class StoredTableFiles:
         """Do nothing: an object that was acknowledged is durable."""
 
     def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         try:
             left = self._objects.sizes(root)
             if not left:
@@ -100,11 +104,11 @@ class StoredTableFiles:
                 raise OutputError("cannot be published: it is nowhere", path=target)
 
     def remove(self, destination: str, paths: Sequence[str]) -> None:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         self._objects.delete_all([f"{destination}/{path}" for path in paths])
 
     def remove_tree(self, directory: str) -> bool:
-        """See `TableFiles`."""
+        """See `LocalTableFiles`."""
         try:
             self._objects.delete_all([f"{directory}/{path}" for path in self._objects.sizes(directory)])
         except KafkaFormatError:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_segments.errors import AccountError, ChecksumMismatchError
+from kafka_segments.formats.file_names import PartitionNumber, TopicName
 from kafka_segments.ingest.counting_reader import SplitCounts
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.query.table_words import COUNTS
@@ -35,8 +36,8 @@ class Account:
         crc_failures: entries whose checksum was wrong.
     """
 
-    topic: str
-    partition: int
+    topic: TopicName
+    partition: PartitionNumber
     first_offset: int
     end_offset: int
     records: int = 0

@@ -69,7 +69,7 @@ class RunLog:
             OptionError: it is no run, or one of another version.
         """
         path = self._path(number)
-        return from_json(self.files.read(path), path)
+        return from_json(self.files.read(path), path, number)
 
     def has(self, run_id: str) -> bool:
         """Whether a run was committed; errors as `read`."""

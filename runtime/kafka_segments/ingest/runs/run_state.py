@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-import msgspec
+from msgspec import Meta
 
 from kafka_segments.errors import OptionError
+from kafka_segments.formats.file_names import InnerPath, PartitionNumber, TopicName
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.query.continuation import PartitionState
+from kafka_segments.query.documents import read_document, write_document
 from kafka_segments.query.query import TopicPartition
-from kafka_segments.query.snapshot import decode, encode
+from kafka_segments.query.table_words import DIVISIONS
 
 __all__ = [
     "CatalogTable",
@@ -28,8 +30,9 @@ __all__ = [
     "updated",
 ]
 
-_FORMAT = "kafka-segments run"
+_KIND = "run"
 _VERSION = 1
+_Count = Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class TableSettings:
     kind: str
     columns: tuple[str, ...]
     isolation: Literal["read_uncommitted", "read_committed"]
-    divided_by: str | None = None
+    divided_by: Annotated[str, Meta(pattern=rf"\A({'|'.join(DIVISIONS)})\Z")] | None = None
     layout: str | None = None
     catalog: CatalogTable | None = None
 
@@ -83,13 +86,13 @@ class DataFile:
         last_offset: the highest.
     """
 
-    path: str
-    topic: str | None
-    partition: int | None
-    num_rows: int
-    num_bytes: int
-    first_offset: int | None = None
-    last_offset: int | None = None
+    path: InnerPath
+    topic: TopicName | None
+    partition: PartitionNumber | None
+    num_rows: _Count
+    num_bytes: _Count
+    first_offset: _Count | None = None
+    last_offset: _Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +111,12 @@ class DamagedBytes:
         last_lost_offset: likewise.
     """
 
-    path: str
-    topic: str
-    partition: int
+    path: InnerPath
+    topic: TopicName
+    partition: PartitionNumber
     source: str
-    position: int
-    end_position: int
+    position: _Count
+    end_position: _Count
     error: str
     first_lost_offset: int | None = None
     last_lost_offset: int | None = None
@@ -129,9 +132,9 @@ class Rewound:
         offset: the next offset since then; None if the table has nothing of it any more.
     """
 
-    topic: str
-    partition: int
-    offset: int | None = None
+    topic: TopicName
+    partition: PartitionNumber
+    offset: _Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +161,11 @@ class RunState:
     settings: TableSettings
     partitions: tuple[PartitionState, ...] = ()
     files: tuple[DataFile, ...] = ()
-    removed: tuple[str, ...] = ()
+    removed: tuple[InnerPath, ...] = ()
     accounts: tuple[Account, ...] = ()
     damaged: tuple[DamagedBytes, ...] = ()
     rewound: tuple[Rewound, ...] = ()
-    placeholder: str | None = None
+    placeholder: InnerPath | None = None
 
     def by_partition(self) -> dict[TopicPartition, PartitionState]:
         """The state of each partition."""
@@ -183,33 +186,24 @@ def updated(
 
 def to_json(run: RunState) -> bytes:
     """Return a run as a line of JSON."""
-    content = {"format": _FORMAT, "version": _VERSION, **encode(run)}
-    return json.dumps(content, separators=(",", ":")).encode() + b"\n"
+    return write_document(run, _KIND, _VERSION)
 
 
-def from_json(data: bytes, path: str) -> RunState:
+def from_json(data: bytes, path: str, number: int) -> RunState:
     """Return the run in a file.
 
     Args:
         data: the file's content.
         path: for errors.
+        number: of the run, as the file's name has it.
 
     Raises:
-        OptionError: it is no run, or one of another version.
+        OptionError: it is no run, one of another version, or another run.
     """
-    try:
-        content = json.loads(data)
-        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
-            raise OptionError("this is no run of kafka-segments ingest", path=path)
-        version = content.pop("version", None)
-        if version != _VERSION:
-            raise OptionError(
-                f"a run of version {version!r}, and only {_VERSION} is known: a newer kafka-segments has "
-                "written it; use that one",
-                path=path,
-            )
-        return decode(RunState, content)
-    except (msgspec.ValidationError, ValueError, TypeError, KeyError, RecursionError) as error:
-        if isinstance(error, OptionError) and error.path is not None:
-            raise
-        raise OptionError(f"this is no run of kafka-segments ingest: {error}", path=path) from error
+    run = read_document(RunState, data, path, _KIND, _VERSION)
+    if run.number != number or re.fullmatch(rf"{number - 1:020}-[0-9a-f]{{32}}", run.run_id) is None:
+        detail = (
+            f"this is not run {number}: it says that it is run {run.number}, with the id {run.run_id!r:.60}"
+        )
+        raise OptionError(detail, path=path)
+    return run

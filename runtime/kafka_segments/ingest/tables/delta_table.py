@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 from kafka_segments.errors import MissingExtraError, OutputError, ReadError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.files.file_columns import FileColumns
-from kafka_segments.ingest.files.table_files import TableFiles
+from kafka_segments.ingest.files.table_files import TableFiles, whole_path
 from kafka_segments.ingest.runs.history import History
 from kafka_segments.ingest.runs.run_state import DataFile, RunState
 from kafka_segments.ingest.tables import DELETED_ROWS
-from kafka_segments.ingest.tables.table_base import TableBase, as_our_errors, rewound_rows
+from kafka_segments.ingest.tables.table_base import Table, as_our_errors, rewound_rows
 from kafka_segments.io.object_store import object_store_options, split_address
 from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION
 
@@ -52,11 +52,10 @@ _DIVISIONS = {
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-class DeltaLakeTable(TableBase):
+class DeltaLakeTable(Table):
     """A Delta table; see `Table`."""
 
     kind = "delta"
-    is_bare_directory = False
     _overtaken = (CommitFailedError,)
 
     def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
@@ -112,6 +111,8 @@ class DeltaLakeTable(TableBase):
         elif run.rewound:
             name, *inner = FileColumns.of(run.settings).offset.split(".")
             rows = rewound_rows(run, name + "".join(f"['{one}']" for one in inner))
+            for path in pa.table(table.get_add_actions())["path"].to_pylist():
+                self.log.files.check(whole_path(self.destination, path))
             table.delete(rows, commit_properties=_properties(run))
             if _has_run(table, run):
                 return  # else there was no such row, and no transaction
@@ -131,6 +132,9 @@ class DeltaLakeTable(TableBase):
         return DeltaTable(self._address, storage_options=options)
 
     def _table(self) -> DeltaTable | None:
+        log = f"{self.destination}/_delta_log"
+        for name in self.log.files.names(log):
+            self.log.files.check(f"{log}/{name}")
         try:
             return DeltaTable(self._address, storage_options=self._options)
         except TableNotFoundError:

@@ -22,11 +22,12 @@ import pyarrow.parquet as pq
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError, OutputError, ReadError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.local_table_files import LocalTableFiles
 from kafka_segments.ingest.runs.history import History
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY
 from kafka_segments.ingest.runs.run_state import CatalogTable, DataFile, RunState, TableSettings
 from kafka_segments.ingest.tables import DELETED_ROWS
-from kafka_segments.ingest.tables.table_base import TableBase, as_our_errors, rewound_rows
+from kafka_segments.ingest.tables.table_base import Table, as_our_errors, rewound_rows
 
 try:
     from pyiceberg.catalog import Catalog, load_catalog
@@ -37,15 +38,15 @@ try:
         TableAlreadyExistsError,
     )
     from pyiceberg.io import FileIO
-    from pyiceberg.io.pyarrow import parquet_file_to_data_file, pyarrow_to_schema
+    from pyiceberg.io.pyarrow import PyArrowFileIO, parquet_file_to_data_file, pyarrow_to_schema
     from pyiceberg.manifest import DataFile as IcebergFile
     from pyiceberg.schema import index_by_id
     from pyiceberg.table import FileScanTask, TableProperties, Transaction
     from pyiceberg.table import Table as LoadedTable
     from pyiceberg.table.metadata import TableMetadata
-    from sqlalchemy.engine import URL
     from sqlalchemy.exc import IntegrityError, OperationalError
 
+    from kafka_segments.ingest.tables.iceberg_catalog import TableCatalog, log_below
     from kafka_segments.ingest.tables.iceberg_places import TopicPlaces
 except ImportError as error:
     message = f"Iceberg tables need pyiceberg 0.12 or newer ({error})"
@@ -75,7 +76,7 @@ _TRANSFORMS = {None: (), "date": _DAYS, "hour": ("hour", *_DAYS)}
 """Of timestamps, which have one value in each file, by what files are divided by."""
 
 
-class IcebergTable(TableBase):
+class IcebergTable(Table):
     """An Iceberg table; see `Table`.
 
     Args:
@@ -84,7 +85,6 @@ class IcebergTable(TableBase):
     """
 
     kind = "iceberg"
-    is_bare_directory = False
     _overtaken = _OVERTAKEN
 
     def __init__(self, destination: str, place: CatalogTable | None = None) -> None:
@@ -121,7 +121,7 @@ class IcebergTable(TableBase):
                 transaction = table.transaction()
                 if self.log.numbers():
                     _add_columns(transaction, FileColumns.of(settings).schema)
-                _check_file(table.io, transaction.table_metadata, FileColumns.of(settings).schema)
+                _check_file(transaction.table_metadata, FileColumns.of(settings).schema)
             elif not self._is_embedded and not catalog.namespace_exists(self._namespace):
                 raise OptionError(
                     f"the catalog has no namespace {self._namespace}: make it there, or give another "
@@ -139,6 +139,12 @@ class IcebergTable(TableBase):
         with self._failures(ReadError):
             return self._has(run)
 
+    def has_runs(self, run: RunState) -> bool:
+        """Whether the table has the property of this destination's runs."""
+        with self._failures(ReadError):
+            table = self._existing()
+            return table is not None and self._property(run) in table.properties
+
     def data_files(self, history: History) -> dict[str, DataFile]:
         """Return the files of the table, by path; where it is not divided by topic, those of runs."""
         found: dict[str, DataFile] = {}
@@ -146,6 +152,8 @@ class IcebergTable(TableBase):
             table = self._existing()
             if table is None:
                 return found
+            if not self._is_embedded and isinstance(self.log.files, LocalTableFiles):
+                self.log.files.readable = re.sub("^file:/+", "/", table.location())  # others write there
             places = TopicPlaces(table, FileColumns.of(history.newest.settings).offset)
             for path, task in self._tasks(table).items():
                 known = history.files.get(path)
@@ -187,8 +195,7 @@ class IcebergTable(TableBase):
     def _catalog(self) -> Catalog:
         if not self._is_embedded:
             return load_catalog(self._place.catalog)
-        uri = URL.create("sqlite", database=self._catalog_file).render_as_string()
-        return load_catalog(self._place.catalog, type="sql", uri=uri, warehouse=self._location)
+        return TableCatalog(self._place.catalog, self.destination, self._catalog_file)
 
     def _existing(self) -> LoadedTable | None:
         """The table; None without one, for which no catalog is made."""
@@ -199,10 +206,13 @@ class IcebergTable(TableBase):
             table = catalog.load_table(self._place.identifier)
         except NoSuchTableError:
             return None
-        except FileNotFoundError as error:
+        except (FileNotFoundError, ReadError) as error:
             raise self._moved(str(error)) from error
         if self._is_embedded and table.location() != self._location:
             raise self._moved(table.location())
+        if self._is_embedded and TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL in table.properties:
+            name = TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL
+            raise OptionError(f"the table's property {name} names code, which is not run", path=self._name)
         return table
 
     def _moved(self, where: str) -> OptionError:
@@ -241,7 +251,8 @@ class IcebergTable(TableBase):
         if int(table.properties.get(name, "0")) >= run.number:
             return
         # In this process alone: a second try of pyiceberg's own would not look whether the run was added.
-        table.metadata = table.metadata.model_copy(update={"properties": table.properties | _NO_RETRIES})
+        own = {"properties": table.properties | _NO_RETRIES, "metadata_log": log_below(table)}
+        table.metadata = table.metadata.model_copy(update=own)
         transaction = table.transaction()
         schema = FileColumns.of(run.settings).schema
         _add_columns(transaction, schema)
@@ -360,12 +371,12 @@ def _add_columns(transaction: Transaction, schema: pa.Schema) -> None:
             update.union_by_name(pa.schema(new))
 
 
-def _check_file(io: FileIO, metadata: TableMetadata, schema: pa.Schema) -> None:
+def _check_file(metadata: TableMetadata, schema: pa.Schema) -> None:
     """Hold a file without rows against the table, as pyiceberg will the real ones; but with equal types."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "no-rows.parquet")
         pq.ParquetWriter(path, schema).close()
-        parquet_file_to_data_file(io, metadata, path)
+        parquet_file_to_data_file(PyArrowFileIO(), metadata, path)
     known = metadata.schema()
     for number, field in index_by_id(pyarrow_to_schema(schema, known.name_mapping)).items():
         wanted, given = known.find_type(number), field.field_type

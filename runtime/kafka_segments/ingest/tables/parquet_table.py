@@ -11,12 +11,12 @@ from __future__ import annotations
 from kafka_segments.ingest.files.table_files import whole_path
 from kafka_segments.ingest.runs.history import History
 from kafka_segments.ingest.runs.run_state import DataFile, RunState
-from kafka_segments.ingest.tables.table_base import TableBase
+from kafka_segments.ingest.tables.table_base import Table
 
 __all__ = ["ParquetTable"]
 
 
-class ParquetTable(TableBase):
+class ParquetTable(Table):
     """A directory of Parquet files; see `Table`."""
 
     kind = "parquet"

@@ -7,32 +7,39 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
-from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.file_columns import FileColumns, opened
 from kafka_segments.ingest.files.table_files import whole_path
 from kafka_segments.ingest.runs.history import History
 from kafka_segments.ingest.runs.run_log import RunLog
-from kafka_segments.ingest.runs.run_state import RunState, TableSettings
+from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettings
 from kafka_segments.ingest.runs.staging import staging_of
 
-__all__ = ["TableBase", "as_our_errors", "rewound_rows"]
+__all__ = ["Table", "as_our_errors", "rewound_rows"]
 
 _MAX_TRIES = 100
 _SECONDS_BETWEEN = 0.05
 _DONE: dict[type[KafkaFormatError], str] = {OptionError: "used", OutputError: "written", ReadError: "read"}
 
 
-class TableBase:
-    """Base of the kinds of tables; see `Table`.
+class Table:
+    """A table; each kind is a subclass.
 
     Args:
         destination: a path or an address.
         settings: of stores, see `Places`.
+
+    Attributes:
+        kind: one of `KINDS`.
+        destination: its directory, or its address.
+        log: its runs.
+        is_bare_directory: readers list its files, and have columns and types from them and their paths alone.
     """
 
+    kind = ""
+    is_bare_directory = False
     _overtaken: tuple[type[Exception], ...] = ()
     """What is raised where another process commits at the same time."""
 
@@ -45,10 +52,41 @@ class TableBase:
         return staging_of(self.destination, run_id)
 
     def check(self, settings: TableSettings) -> None:
-        """Nothing that could be wrong."""
+        """Check, before anything is written, that runs with these settings can be published.
+
+        Raises:
+            OptionError: they cannot.
+        """
+
+    def publish(self, run: RunState) -> None:
+        """Make the data of a committed run visible, as far as they are not.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        raise NotImplementedError
+
+    def data_files(self, history: History) -> dict[str, DataFile]:
+        """Return the files that readers of the table see, by path; none where there is no table yet.
+
+        Raises:
+            ReadError: the table cannot be read.
+        """
+        raise NotImplementedError
+
+    def is_published(self, run: RunState) -> bool:
+        """Whether readers of the table see a committed run; errors as for `data_files`."""
+        raise NotImplementedError
+
+    def has_runs(self, run: RunState) -> bool:  # noqa: ARG002
+        """Whether the table has runs of this destination; one in a catalog may be any that a run names."""
+        return True
 
     def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
-        """Return why files of others cannot be written anew: by their directories, columns and order."""
+        """Return why files cannot be written anew, by path: something of others' would be undone.
+
+        By their directories, columns and order; errors as for `data_files`.
+        """
         settings, found = history.newest.settings, {}
         for path in paths:
             if path in history.files:
@@ -57,13 +95,8 @@ class TableBase:
                 found[path] = f"their directories have no {settings.divided_by}"
                 continue
             place = whole_path(self.destination, path)
-            try:
-                with pq.ParquetFile(self.log.files.reader(place)) as file:
-                    reason = _reason(file, path, FileColumns.of(settings))
-            except KafkaFormatError:
-                raise
-            except (OSError, pa.ArrowException) as error:
-                raise ReadError(str(error).splitlines()[0], path=place) from error
+            with opened(self.log.files, place) as file:
+                reason = _reason(file, path, FileColumns.of(settings))
             if reason is not None:
                 found[path] = reason
         return found

@@ -1,0 +1,71 @@
+"""Catalog of SQLite beside the data of an Iceberg table, and the files that its metadata may name.
+
+Strategy: others may have written the catalog and the metadata. Properties of the table choose no code, and
+files are those in the destination; any other one is not there.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io import PY_IO_IMPL, WAREHOUSE, FileIO
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import Table
+from pyiceberg.typedef import EMPTY_DICT, Properties
+from sqlalchemy.engine import URL
+
+from kafka_segments.errors import OptionError, ReadError
+from kafka_segments.ingest.files.local_table_files import LocalTableFiles, is_below
+
+__all__ = ["TableCatalog", "TableIO", "log_below"]
+
+_NAMES_OTHERS = bytes.fromhex("d9d505f920a163d7")
+"""End of a journal that names another one, which SQLite would remove (its file format, section 3.1)."""
+
+
+class TableIO(PyArrowFileIO):
+    """Files in a table's destination, which is the warehouse; all that is opened or removed comes by here."""
+
+    def parse_location(self, location: str, properties: Properties = EMPTY_DICT) -> tuple[str, str, str]:  # type: ignore[override]
+        scheme, authority, path = PyArrowFileIO.parse_location(location, properties)
+        top = self.properties[WAREHOUSE].removeprefix("file://")
+        if scheme != "file" or not is_below(top, path):
+            raise ReadError(f"{location} is not in {top}, no file, or a link leads there", path=top)
+        return scheme, authority, path
+
+
+class TableCatalog(SqlCatalog):
+    """The catalog.
+
+    Args:
+        name: of the catalog.
+        destination: of the table.
+        path: of the catalog's file.
+
+    Raises:
+        OptionError: a journal of the catalog is not its own.
+        OutputError: a link is in the place of a file.
+    """
+
+    def __init__(self, name: str, destination: str, path: str) -> None:
+        files = LocalTableFiles(destination)
+        for ending in ("", "-journal", "-wal", "-shm"):
+            files.check(f"{path}{ending}")
+        journal = f"{path}-journal"
+        if os.path.exists(journal) and files.read(journal).endswith(_NAMES_OTHERS):
+            raise OptionError("this journal names another one, and ours never does: remove it", path=journal)
+        uri = URL.create("sqlite", database=path).render_as_string()
+        io = f"{TableIO.__module__}.{TableIO.__name__}"
+        super().__init__(name, **{"uri": uri, WAREHOUSE: f"file://{destination}", PY_IO_IMPL: io})
+
+    def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
+        return super()._load_file_io({**properties, **self.properties}, location)
+
+
+def log_below(table: Table) -> list[Any]:
+    """Old metadata that a commit may remove: files at the table's location, and no others that are named."""
+    top = f"{table.location()}/"
+    names = ((one, one.metadata_file) for one in table.metadata.metadata_log)
+    return [one for one, name in names if name.startswith(top) and ".." not in name.split("/")]
