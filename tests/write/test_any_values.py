@@ -77,7 +77,7 @@ def check_sound(source: Any) -> None:
 def test_bytes_from_anything(name: str) -> None:
     written: Counter[bool] = Counter()
 
-    @forms.examples(QUICK, 250, 20_000)
+    @forms.examples(QUICK, 250, 14_000)
     @given(CALLS[name])
     def check(call: Callable[[], Any]) -> None:
         made = is_ours(call)
@@ -128,7 +128,7 @@ def write(opened: Any, path: Path, options: dict[str, Any], calls: list[Step]) -
 def test_files_from_anything(opened: Any) -> None:
     written: Counter[bool] = Counter()
 
-    @forms.examples(QUICK, 120, 10_000)
+    @forms.examples(QUICK, 120, 7_000)
     @given(some(FILES), st.lists(steps(), max_size=4))
     def check(options: dict[str, Any], calls: list[Step]) -> None:
         with tempfile.TemporaryDirectory() as folder:
