@@ -113,16 +113,6 @@ class LogSummary:
         """Offsets that are lost, as far as damage, gaps and checkpoints name them: see `lost_ranges`."""
         return lost_ranges(self.outcome.damage, self.log.noted_end)
 
-    @property
-    def is_more_lost(self) -> bool:
-        """Whether damage may have held offsets that nothing names."""
-        return any(
-            (one.first_lost_offset is None) != (one.last_lost_offset is None)
-            and (one.first_lost_offset is None or one.first_lost_offset >= self.log.noted_end)
-            and _kind_of(one, self.log) is not Kind.PENDING
-            for one in self.outcome.damage
-        )
-
     def add(self, columns: HeaderColumns, at: int) -> None:
         """Add the next headers of the segment with a number."""
         self.segments[at].add(columns)

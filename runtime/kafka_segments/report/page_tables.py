@@ -62,7 +62,6 @@ def tiles(totals: ReportTotals) -> list[tuple[str, str, str]]:
     states = {state: sum(row.transactions[state] for row in rows) for state in STATES}
     span = totals.times.window()
     lost = sum(row.num_lost for row in rows)
-    least = "at least " if any(row.is_more_lost for row in rows) else ""
     found = [
         (*_counted(len(rows), "partition"), f"of {plural(len(topics), 'topic')}"),
         (*_counted(sum(row.num_segments for row in rows), "segment"), bytes_words(size)),
@@ -70,7 +69,7 @@ def tiles(totals: ReportTotals) -> list[tuple[str, str, str]]:
         (
             number_words(sum(row.num_places for row in rows)),
             "damaged or missing",
-            f"{least}{lost:,} offsets lost",
+            f"{lost:,} offsets known to be lost",
         ),
         (
             *_counted(sum(states.values()), "transaction"),
@@ -157,17 +156,13 @@ def _partition_row(row: LogRow) -> Row:
         str(row.first_offset),
         str(row.end_offset),
         number_words(row.num_places),
-        _lost_words(row),
+        number_words(row.num_lost),
         number_words(row.num_absent),
         " / ".join(f"{states[state]:,}" for state in ("committed", "aborted", "open")),
         " ".join(row.codecs) or "-",
         time_words(row.first_timestamp),
         time_words(row.last_timestamp),
     )
-
-
-def _lost_words(row: LogRow) -> str:
-    return f"at least {row.num_lost:,}" if row.is_more_lost else number_words(row.num_lost)
 
 
 def log_facts(row: LogRow, summary: LogSummary) -> list[tuple[str, str]]:
@@ -183,7 +178,7 @@ def log_facts(row: LogRow, summary: LogSummary) -> list[tuple[str, str]]:
         ("cleaned up to offset", "-" if log.cleaned_up_to is None else str(log.cleaned_up_to)),
         (
             "offsets without a record",
-            f"{number_words(row.num_absent)} absent, {_lost_words(row)} lost",
+            f"{number_words(row.num_absent)} absent, {number_words(row.num_lost)} known to be lost",
         ),
     ]
     if end.is_live:

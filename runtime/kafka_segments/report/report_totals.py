@@ -46,8 +46,7 @@ class LogRow:
         codecs: names.
         transactions: by state.
         num_places: damaged regions and gaps.
-        num_lost: offsets that are lost, as far as they are known.
-        is_more_lost: whether others may be, that nothing names.
+        num_lost: offsets that are known to be lost.
         num_absent: offsets without a record that are not lost.
         num_findings: what else is wrong.
         is_live: a broker has it open.
@@ -70,7 +69,6 @@ class LogRow:
     transactions: Counter[str]
     num_places: int
     num_lost: int
-    is_more_lost: bool
     num_absent: int
     num_findings: int
     is_live: bool
@@ -207,7 +205,6 @@ def _row(summary: LogSummary, anchor: str) -> LogRow:
         summary.transactions.counts,
         summary.num_places,
         sum(end - first for first, end in summary.lost),
-        summary.is_more_lost,
         sum(one.num_absent for one in segments),
         sum(one.kind not in not_wrong for one in summary.findings),
         log.end.is_live,
