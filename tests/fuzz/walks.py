@@ -105,7 +105,7 @@ def row_of(batch: Batch) -> Row:
         "position": batch.position,
         "size": batch.size,
         "base_offset": parts.first_offset(batch),
-        "last_offset": parts.last_offset(batch),
+        "last_offset": batch.last_offset,
         "num_records": batch.num_records if is_batch or batch.compression_id else 1,
         "magic": batch.magic,
         "compression": batch.compression,

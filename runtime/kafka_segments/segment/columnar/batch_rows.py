@@ -48,7 +48,7 @@ def overview(entries: EntryTable) -> pa.RecordBatch:
     is_batch, is_wrapper, is_old = entries.is_batch(), entries.is_wrapper(), entries.column("magic") < 1
     values = {
         "size": entries.column("end_position") - entries.column("position"),
-        "last_offset": entries.last_offsets(),
+        "last_offset": entries.stated_last_offsets(),
         "num_records": np.where(is_batch, entries.column("num_records"), 1),
         "timestamp_type": np.where(is_old, NONE, entries.column("timestamp_type")),
         "leader_epoch": entries.column("partition_leader_epoch"),

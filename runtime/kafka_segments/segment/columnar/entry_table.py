@@ -114,9 +114,12 @@ class EntryTable:
 
     def last_offsets(self) -> Any:
         """Return `last_offset` of each row."""
-        first = self.column("base_offset")
+        return np.maximum(self.column("base_offset"), self.stated_last_offsets())
+
+    def stated_last_offsets(self) -> Any:
+        """Return the last offset that each header states, as `Batch.last_offset`."""
         delta = np.where(self.is_batch(), self.column("last_offset_delta"), 0)
-        return np.maximum(first, first + delta)
+        return self.column("base_offset") + delta
 
     def highest_offsets(self) -> Any:
         """Return an upper bound of each entry's offsets; see `Batch.highest_offset`."""

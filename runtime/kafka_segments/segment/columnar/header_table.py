@@ -256,7 +256,7 @@ class _Headers:
 def _named(entries: EntryTable) -> pa.RecordBatch:
     """Headers as Arrow, with what is made of their fields."""
     fields = [_column(entries, field.name, field.type) for field in _FIELDS]
-    lasts = array_of(entries.last_offsets(), pa.int64(), np.zeros(len(entries), bool))
+    lasts = array_of(entries.stated_last_offsets(), pa.int64(), np.zeros(len(entries), bool))
     codecs, kinds = entries.column("compression"), entries.column("timestamp_type")
     # Messages of magic 0 have no timestamps.
     kinds = np.where(entries.column("magic") == 0, len(TIMESTAMP_TYPE_NAMES), kinds)
