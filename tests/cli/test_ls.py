@@ -44,7 +44,9 @@ def from_entries(path: str) -> dict[str, Any]:
     has_wrapper = any(one.magic < 2 and one.compression != "none" for one in batches)
     return {
         "num_batches": len(batches),
-        "num_records": None if has_wrapper else sum(one.num_records or 0 for one in opened),
+        "num_records": None
+        if has_wrapper
+        else sum(one.num_records or 0 for one in opened if not one.is_control),
         "bytes_by_codec": dict(sizes),
         "bytes_by_magic": dict(magics),
         "max_timestamp": max((one.max_timestamp for one in batches if one.max_timestamp >= 0), default=None),

@@ -11,6 +11,8 @@ object of each record header, which is bounded in number, the latter only needs 
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafka_segments.errors import DecompressionError
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "content_bound",
     "is_trusted",
     "malformed",
+    "possible_records",
 ]
 
 DEFAULT_MAX_DECOMPRESSED = 256 << 20
@@ -63,6 +66,15 @@ def content_bound(len_payload: int, max_decompressed: int) -> int:
     if is_trusted(max_decompressed):
         return max_decompressed
     return min(max_decompressed, max(ALWAYS_ALLOWED, EXPANSION * len_payload))
+
+
+def possible_records(num_records: Any, size: Any, codec: Any) -> Any:
+    """The number of records that a header claims; 0 if the bytes of its entry cannot hold so many.
+
+    Of numbers, or of arrays of them: `size` in bytes, `codec` 0 for none.
+    """
+    limit = size + (codec != 0) * ((ITEMS_PER_BYTE - 1) * size + MORE_ITEMS)
+    return num_records * ((num_records >= 0) & (num_records <= limit))
 
 
 def is_trusted(max_decompressed: int) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_segments.codecs import CODEC_NAMES
+from kafka_segments.codecs.bounds import possible_records
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import MAX_OFFSET, NO_END
@@ -45,7 +46,7 @@ class SegmentFigures:
         codecs: numbers of codecs that were seen, with the bytes of their entries (0 if these are unknown).
         magics: formats that were seen, likewise.
         num_batches: batches, messages and wrappers; None if unknown.
-        num_records: records, those of control batches too; None if unknown, as in wrappers of magic 0 and 1.
+        num_records: data records; None if unknown, as in wrappers of magic 0 and 1.
         errors: what is wrong with it, as far as that was seen.
     """
 
@@ -160,7 +161,7 @@ def _summed(heads: Iterator[HeaderSummary | Damage], segment: StoredSegment) -> 
         codecs[head.compression_id] += size
         magics[head.magic] += size
         is_counted = is_counted and head.num_records is not None
-        num_records += max(head.num_records or 0, 0)
+        num_records += head.has_records * possible_records(head.num_records or 0, size, head.compression_id)
         bounds.note(head)
         if head.max_timestamp >= 0:
             earliest, latest = min(earliest, head.max_timestamp), max(latest, head.max_timestamp)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kafka_segments.codecs.bounds import possible_records
 from kafka_segments.formats.entries import Damage
 from kafka_segments.segment.columnar.arrow_schema import NONE
 from kafka_segments.segment.columnar.entry_table import EntryTable
@@ -79,7 +80,9 @@ def columns_of(entries: EntryTable, previous: int) -> HeaderColumns:
     firsts = np.where(entries.is_wrapper(), np.minimum(before + 1, lasts), entries.column("base_offset"))
     is_control = is_batch & (entries.column("is_control") != 0)
     counted = np.where(entries.is_wrapper(), lasts - firsts + 1, 1)
-    present = np.maximum(0, np.where(is_batch, entries.column("num_records"), counted))
+    size = entries.column("end_position") - entries.column("position")
+    counted = np.where(is_batch, entries.column("num_records"), counted)
+    present = possible_records(counted, size, entries.column("codec"))
 
     def of_batch(name: str, none: int = NONE) -> Any:
         return np.where(is_batch, entries.column(name), none)
@@ -88,7 +91,7 @@ def columns_of(entries: EntryTable, previous: int) -> HeaderColumns:
     has_horizon = of_batch("has_delete_horizon", 0) != 0
     return HeaderColumns(
         entries.column("position").copy(),
-        entries.column("end_position") - entries.column("position"),
+        size,
         entries.column("payload").copy(),
         entries.column("end_payload").copy(),
         entries.column("magic").copy(),

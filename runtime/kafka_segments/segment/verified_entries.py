@@ -7,10 +7,10 @@ entry that is sound by its header comes, also if its records are damaged; damage
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs.bounds import possible_records
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.formats.file_names import NO_END
@@ -35,6 +35,7 @@ class VerifiedEntry(NamedTuple):
         first_offset: its base offset; of a wrapper that was not opened, the lowest one possible.
         last_offset: by its header, at least `first_offset`.
         num_records: by its header; None for a wrapper that was not opened.
+        num_data_records: those that were read; without reading, by the header, if its bytes can hold them.
         max_timestamp: by its header, in milliseconds.
         greatest_timestamp: of its records; None if they were not read, or there are none.
         leader_epoch: -1 for none; also in the old formats, as what follows.
@@ -56,6 +57,7 @@ class VerifiedEntry(NamedTuple):
     first_offset: int
     last_offset: int
     num_records: int | None
+    num_data_records: int
     max_timestamp: int
     greatest_timestamp: int | None = None
     leader_epoch: int = -1
@@ -137,7 +139,7 @@ class _Seen:
     """Offsets and timestamps of an entry's records."""
 
     def __init__(self) -> None:
-        self.num_records = 0
+        self.num_data_records = 0
         self.first: int | None = None
         self.last: int | None = None
         self.is_ordered = True
@@ -148,8 +150,8 @@ class _Seen:
             self.first = record.offset
         self.is_ordered &= self.last is None or record.offset > self.last
         self.last = record.offset
-        self.num_records += 1
         if record.control is None:
+            self.num_data_records += 1
             self.greatest = (
                 record.timestamp if self.greatest is None else max(self.greatest, record.timestamp)
             )
@@ -169,21 +171,20 @@ def read_verified(
     Returns:
         The entry, and the damage of records that cannot be read.
     """
-    seen = _Seen()
+    seen, opened = _Seen(), batch
     try:
         payload = read_payload(scan.window, batch)
-        _opened, records = open_records(
+        opened, records = open_records(
             batch, payload, max_decompressed=max_decompressed, check_crc=check_crc, items=scan.items
         )
         for record in records:
             seen.add(record)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        return verified_entry(batch), scan.damage_of(batch, error, seen.last)
+        found = verified_entry(opened)._replace(num_data_records=seen.num_data_records)
+        return found, scan.damage_of(batch, error, seen.last)
     scan.note_sound(batch)
-    if batch.magic < 2 and seen.first is not None:
-        batch = replace(batch, base_offset=seen.first, num_records=seen.num_records)
-    return verified_entry(batch, seen), None
+    return verified_entry(opened, seen), None
 
 
 def verified_entry(batch: Batch, seen: _Seen | None = None) -> VerifiedEntry:
@@ -193,11 +194,11 @@ def verified_entry(batch: Batch, seen: _Seen | None = None) -> VerifiedEntry:
         previous = batch.last_offset - 1 if batch.previous_offset is None else batch.previous_offset
         first = min(previous + 1, batch.last_offset)
     last = max(first, batch.last_offset)
-    is_ordered, greatest = True, None
+    is_ordered, greatest, count = True, None, batch.num_records
+    num_read = 0 if batch.is_control else possible_records(count or 0, batch.size, batch.compression_id)
     if seen is not None and seen.first is not None and seen.last is not None:
-        greatest = seen.greatest
+        greatest, num_read = seen.greatest, seen.num_data_records
         is_ordered = seen.is_ordered and seen.first >= first and seen.last <= last
-    count = batch.num_records
     return VerifiedEntry(
         batch.position,
         batch.end_position,
@@ -205,6 +206,7 @@ def verified_entry(batch: Batch, seen: _Seen | None = None) -> VerifiedEntry:
         first,
         last,
         count,
+        num_read,
         batch.max_timestamp,
         greatest,
         batch.partition_leader_epoch,

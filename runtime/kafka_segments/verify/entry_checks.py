@@ -44,7 +44,7 @@ class LogTotals:
     Attributes:
         num_segments: segments.
         num_batches: batches, and messages or wrappers of the old formats.
-        num_records: records.
+        num_records: data records.
         num_bytes: bytes of segments.
     """
 
@@ -137,7 +137,7 @@ class EntryChecks:
         else:
             self.greatest_timestamp = max(self.greatest_timestamp, entry.max_timestamp)
         self.totals.num_batches += 1
-        self.totals.num_records += max(0, entry.num_records or 0)
+        self.totals.num_records += entry.num_data_records
 
     def _order(self, entry: VerifiedEntry) -> None:
         """Check an entry's offsets against those before it."""

@@ -141,7 +141,7 @@ def _go_on(checks: EntryChecks, table: VerifiedTable) -> None:
     checks.leader_epoch = checks.leader_epoch if epoch < 0 else epoch
     _note_times(checks, table)
     checks.totals.num_batches += len(table)
-    checks.totals.num_records += int(table.num_records.sum())
+    checks.totals.num_records += int(table.num_data_records.sum())
 
 
 def _note_times(checks: EntryChecks, table: VerifiedTable) -> None:

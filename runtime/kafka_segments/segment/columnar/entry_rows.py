@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kafka_segments.codecs.bounds import possible_records
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.verified_entries import VerifiedEntry
 from kafka_segments_generated.columns import kafka_log_segment
@@ -81,6 +82,12 @@ class VerifiedTable:
         return self.of_batches("num_records", 1)
 
     @property
+    def num_data_records(self) -> Any:
+        """See `VerifiedEntry`; 0 for a wrapper."""
+        counts = possible_records(self.num_records, self.sizes, self.entries.column("codec"))
+        return counts * ((self.of_batches("is_control", 0) == 0) & ~self.entries.is_wrapper())
+
+    @property
     def is_whole(self) -> Any:
         """See `VerifiedEntry`."""
         counts = self.last_offset - self.first_offset + 1
@@ -123,6 +130,7 @@ class VerifiedTable:
             self.first_offset,
             self.last_offset,
             self.num_records,
+            self.num_data_records,
             self.max_timestamp,
             self.greatest_timestamp,
             self.of_batches("partition_leader_epoch"),
