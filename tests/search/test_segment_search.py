@@ -156,7 +156,7 @@ def test_bytes_in_a_damaged_batch_are_found_as_they_lie(engine: str) -> None:
     broken = batch(1, [record(0, b"k", b"before " + NEEDLE + b" after")])
     broken = patched(broken, len(broken) - 3, b"X")
     data = sound + broken + batch(2, [record(0, b"k", NEEDLE)])
-    found, damages, raw, search = searched(data, Conditions((Contains(NEEDLE),)))
+    found, damages, raw, _search = searched(data, Conditions((Contains(NEEDLE),)))
     assert [one.offset for one in found] == [0, 2]
     (damage,) = damages
     assert (damage.position, damage.end_position) == (len(sound), len(sound) + len(broken))
@@ -164,8 +164,6 @@ def test_bytes_in_a_damaged_batch_are_found_as_they_lie(engine: str) -> None:
     assert data[place.position : place.end_position] == NEEDLE
     assert len(sound) < place.position < damage.end_position
     assert place.words == "bytes 'needle-in-a-haystack'"
-    counts = search.counts
-    assert (counts.num_records, counts.num_raw_places, counts.num_damages) == (2, 1, 1)
 
 
 def test_a_batch_that_a_false_length_swallows_is_found_in_the_damage(engine: str) -> None:

@@ -17,7 +17,12 @@ from kafka_segments.cli.opened_files import (
     open_given,
 )
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
-from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
+from kafka_segments.cli.selection import (
+    RequestedOffsets,
+    add_isolation_option,
+    add_selection_options,
+    time_of,
+)
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import (
@@ -75,13 +80,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_selection_options(parser)
     add_count(parser, "--limit", "end after N records")
-    parser.add_argument(
-        "--isolation",
-        choices=("read_uncommitted", "read_committed"),
-        default="read_uncommitted",
-        help="read_committed: only what a consumer is given who reads committed records; the partition's "
-        "other segments are read for that",
-    )
+    add_isolation_option(parser)
     parser.add_argument(
         "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
     )

@@ -25,7 +25,7 @@ from kafka_segments.cli.opened_files import (
     open_given,
 )
 from kafka_segments.cli.parsing import LIKE_KAFKA, add_examples, add_named_options, named_options
-from kafka_segments.cli.selection import RequestedOffsets
+from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
     KafkaFormatError,
@@ -69,13 +69,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_false",
         help="do not compute checksums (crc_valid is null)",
     )
-    parser.add_argument(
-        "--isolation",
-        choices=("read_uncommitted", "read_committed"),
-        default="read_uncommitted",
-        help="read_committed: only the batches that a consumer is given who reads committed records; the "
-        "partition's other segments, beside FILE, are read for that",
-    )
+    add_isolation_option(parser)
     parser.add_argument(
         "--experimental-magic3",
         action="store_true",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
@@ -14,8 +15,14 @@ from kafka_segments.cli.file_outcomes import FileOutcomes
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
+from kafka_segments.cli.opened_files import CommittedFiles
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
-from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
+from kafka_segments.cli.selection import (
+    RequestedOffsets,
+    add_isolation_option,
+    add_selection_options,
+    time_of,
+)
 from kafka_segments.cli.sources import GivenFile, files_of, refuse_below_sources
 from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import (
@@ -25,6 +32,7 @@ from kafka_segments.errors import (
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import (
     Contains,
@@ -60,6 +68,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "addresses; - is standard input",
     )
     _add_conditions(parser)
+    add_isolation_option(parser)
     _add_output_options(parser)
     checks = parser.add_mutually_exclusive_group()
     checks.add_argument(
@@ -141,8 +150,10 @@ def run(arguments: argparse.Namespace) -> int:
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     with console.waiting("listing segments"):
         files = list(files_of(places, arguments.files))
-    if "-" in arguments.files and (arguments.to_segment is not None or arguments.jobs > 1):
-        raise OptionError("standard input is read once: write it to a file for --to-segment and --jobs")
+    is_committed = arguments.isolation == "read_committed"
+    if "-" in arguments.files and (arguments.to_segment is not None or arguments.jobs > 1 or is_committed):
+        why = "standard input is read once: write it to a file for --to-segment, --jobs and --isolation"
+        raise OptionError(why)
     if arguments.to_segment is not None:
         real = os.path.realpath(arguments.to_segment)
         refuse_below_sources(arguments.files, real, arguments.to_segment)
@@ -151,6 +162,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with ExitStack() as stack:
             show = _progress(arguments, stack)
+            if is_committed:
+                options = {"check_crc": arguments.check_crc}
+                find.committed = stack.enter_context(CommittedFiles(places, options))
             find.files(files, show)
         output.finish(find.counts)
     except BrokenPipeError:
@@ -178,7 +192,7 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
         time_of("--until", arguments.until),
         arguments.producer_id,
     )
-    if found == Conditions():
+    if found == Conditions() and not arguments.count:
         raise OptionError("say what to find: --key, --text, --regex, --offsets or another condition")
     return found
 
@@ -217,6 +231,7 @@ class _Find:
         self._checked: Checked = "candidates" if arguments.check_crc else "none"
         if arguments.all_crc:
             self._checked = "all"
+        self.committed: CommittedFiles | None = None
         self._task = FileTask(places, conditions, self._checked)
         # Text has damage in its place; if both streams are terminals, that is enough.
         self._is_repeated = (
@@ -256,24 +271,39 @@ class _Find:
             with closing(open_given_source(self._places, file)) as source:
                 return bytes(source.read(batch.position, batch.size))
 
-        before = self.counts
+        view: IsolatedSegment | None = None
+        if self.committed is not None:
+            try:
+                with self.committed.open(file) as view:  # its answers need no open file
+                    pass
+            except KafkaFormatError as error:
+                self._outcomes.refuse(error.with_context(path=error.path or file.path))
+                deque(events, 0)  # a process may send what it finds in the next file only then
+                return
         while (event := _next(events, file.path)) is not None:
             if isinstance(event, SearchCounts):
-                self.counts = before + event  # which has what was counted one by one
+                self.counts += event
             elif isinstance(event, UnusedIndex):
                 console.say(f"{type(event.error).__name__}: {event.error}")
                 self._outcomes.found()
             elif isinstance(event, KafkaFormatError):
                 self._outcomes.refuse(event)
-            else:
+            elif not (view and isinstance(event, FoundRecord)) or view.shows(event.batch, event.record):
                 self._take(event, read)
-                self.counts += self._counted(event)
                 if self._is_over:
                     self.counts += SearchCounts(num_files=1)
                     return
+        for damage in view.doubts if view else ():
+            self._take(damage, read)
 
     def _take(self, found: Finds, read: Callable[[Batch], bytes]) -> None:
         self._output.add(found, read)
+        self.counts += SearchCounts(
+            num_records=isinstance(found, FoundRecord),
+            num_raw_places=isinstance(found, RawPlace),
+            num_damages=isinstance(found, Damage),
+            num_undecided=isinstance(found, UndecidedPlace),
+        )
         if isinstance(found, UndecidedPlace):
             self._outcomes.found()
             if self._is_repeated:
@@ -282,15 +312,6 @@ class _Find:
             self._outcomes.damaged(found)
             if self._is_repeated:
                 console.say(damage_words(found))
-
-    @staticmethod
-    def _counted(found: Finds) -> SearchCounts:
-        return SearchCounts(
-            num_records=isinstance(found, FoundRecord),
-            num_raw_places=isinstance(found, RawPlace),
-            num_damages=isinstance(found, Damage),
-            num_undecided=isinstance(found, UndecidedPlace),
-        )
 
 
 def _next(events: Iterator[FileEvent], path: str) -> FileEvent | None:

@@ -13,6 +13,7 @@ from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.formats.on_damage import OnDamage
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.log.open_partition import open_partition_of
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
@@ -56,7 +57,7 @@ class CommittedFiles:
         if self._partition is not None:
             self._partition.close()
 
-    def open(self, file: GivenFile) -> AbstractContextManager[Readable]:
+    def open(self, file: GivenFile) -> AbstractContextManager[IsolatedSegment]:
         """Open a file; those of a partition's directory are refused in any case if they are no files."""
         path = file.path
         if self._partition is None or not self._partition.holds(path):

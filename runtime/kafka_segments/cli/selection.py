@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_segments.errors import OptionError
 
-__all__ = ["RequestedOffsets", "add_selection_options", "time_of"]
+__all__ = ["RequestedOffsets", "add_isolation_option", "add_selection_options", "time_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECONDS = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
@@ -66,6 +66,17 @@ def add_selection_options(parser: argparse._ActionsContainer) -> None:
         "another zone) or milliseconds since 1970",
     )
     parser.add_argument("--until", metavar="TIME", help="only records before this time")
+
+
+def add_isolation_option(parser: argparse._ActionsContainer) -> None:
+    """Add `--isolation`."""
+    parser.add_argument(
+        "--isolation",
+        choices=("read_uncommitted", "read_committed"),
+        default="read_uncommitted",
+        help="read_committed: only what a consumer is given who reads committed records; the partition's "
+        "other segments are read for that",
+    )
 
 
 def time_of(flag: str, text: str | None) -> int | None:

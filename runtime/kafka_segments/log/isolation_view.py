@@ -98,6 +98,10 @@ class IsolatedSegment:
     def size(self) -> int:
         return self.segment.size
 
+    def shows(self, batch: Batch, record: Record) -> bool:
+        """Return whether a record of a batch of the segment is in the view."""
+        return self._shows(batch) and self._holds(record.offset)
+
     def iter_events(
         self,
         *,

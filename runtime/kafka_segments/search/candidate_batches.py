@@ -68,7 +68,8 @@ class CandidateBatches:
             lasts = [self.last_offset, *entries.last_offsets()[:-1].tolist()] if rows else []
             self.num_entries += len(entries)
             for row in rows:
-                yield EntryPlace(entries.value(row, "position"), lasts[row])
+                before = EntryPlace(entries.value(row - 1, "position"), lasts[row - 1]) if row else self.last
+                yield EntryPlace(entries.value(row, "position"), lasts[row], before)
             if len(entries) == 1:
                 self._previous_offset = self.last_offset
             self._tail = entries.tail(2)  # the table is filled again
@@ -97,7 +98,6 @@ class CandidateBatches:
     def _wanted(self, entries: EntryTable) -> Any:
         conditions, is_batch = self._conditions, entries.is_batch()
         wanted = entries.in_range(conditions.start, conditions.end)
-        wanted &= ~(is_batch & (entries.column("is_control") != 0))
         if conditions.producer_id is not None:
             wanted &= is_batch & (entries.column("producer_id") == conditions.producer_id)
         if conditions.since is not None:

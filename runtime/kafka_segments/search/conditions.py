@@ -44,9 +44,10 @@ class Conditions:
         return any(one is not None for one in given)
 
     def may_hold(self, batch: Batch) -> bool:
-        """Return whether a batch may hold a record that is looked for, by its header."""
-        if batch.is_control:
-            return False
+        """Return whether a batch may hold a record that is looked for, by its header; control batches, too.
+
+        Their records are read for damage alone, which decides what is sound after them.
+        """
         if self.producer_id is not None and batch.producer_id != self.producer_id:
             return False
         if self.since is not None and batch.magic > 0 and batch.max_timestamp < self.since:

@@ -16,10 +16,12 @@ class EntryPlace:
     Attributes:
         position: where it begins.
         previous_offset: the last offset before it; None if unknown.
+        before: place of the entry before it; None if there is none, or it is known to be sound.
     """
 
     position: int
     previous_offset: int | None
+    before: EntryPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class SegmentSearch:
         bound: of the time that a test of one record may take.
 
     Attributes:
-        counts: what was read and found so far.
+        counts: what was read so far.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SegmentSearch:
     ) -> None:
         self._source, self._conditions, self._checked = source, conditions, checked
         self._max_decompressed, self._rows, self._bound = max_decompressed, rows, bound or TimeBound()
-        self._last_damage_end = self._last_verified = -1
+        self._last_damage_end = self._last_read = -1
         self.counts = SearchCounts(num_files=1)
 
     def events(self, position: int = 0) -> Iterator[Finds]:
@@ -76,15 +76,6 @@ class SegmentSearch:
         Args:
             position: of the entry to begin with.
         """
-        counts = self.counts
-        for event in self._events(position):
-            counts.num_records += isinstance(event, FoundRecord)
-            counts.num_damages += isinstance(event, Damage)
-            counts.num_undecided += isinstance(event, UndecidedPlace)
-            counts.num_raw_places += not isinstance(event, FoundRecord | Damage | UndecidedPlace)
-            yield event
-
-    def _events(self, position: int) -> Iterator[Finds]:
         candidates = self._candidates()
         if candidates is None:
             scan = self._new_scan()
@@ -134,40 +125,40 @@ class SegmentSearch:
         end = candidates.position
         if candidates.is_past_range or end >= self._source.size:
             return self._source.size
-        # The header before damage may be what is wrong: a false length leads anywhere.
-        last = candidates.last
-        if last is not None and self._checked == "candidates" and last.position != self._last_verified:
-            resume, is_sound = yield from self._region(scan, last, is_searched=True)
-            if not is_sound:
-                return resume
-        after = EntryPlace(end, candidates.last_offset)
+        after = EntryPlace(end, candidates.last_offset, candidates.last)
         resume, is_sound = yield from self._region(scan, after)
         counts.num_batches += is_sound
         return resume
 
     def _region(
-        self, scan: Scan, place: EntryPlace, *, is_searched: bool = False
+        self, scan: Scan, place: EntryPlace, *, is_judged: bool = True
     ) -> Generator[Finds, None, tuple[int, bool]]:
         """Search the entry at a place, or the damage there.
 
         Args:
             scan: of the source.
             place: of an entry.
-            is_searched: whether the entry was searched before, if it is sound.
+            is_judged: whether records of a sound entry may be found; else they are read alone.
 
         Returns:
             Where that ends, and whether it is a sound entry.
         """
         if place.position != self._last_damage_end:  # after damaged records, the scan knows better
             scan.sound_offset = place.previous_offset
-        for entry in scan.region(place.position):
+        found = list(scan.region(place.position))
+        before = None if isinstance(found[-1], Batch) else place.before
+        if before is not None and before.position != self._last_read:
+            # It may be what is wrong: its length and its offsets say where damage begins and ends.
+            end, is_sound = yield from self._region(scan, before, is_judged=False)
+            if not is_sound:
+                return end, False
+            return (yield from self._region(scan, EntryPlace(place.position, place.previous_offset)))
+        for entry in found:
             if isinstance(entry, Padding):
                 break
             if isinstance(entry, Batch) and entry.crc_valid is not False:
                 self.counts.num_verified += entry.crc_valid is True and self._checked == "candidates"
-                self._last_verified = entry.position
-                if not is_searched:
-                    yield from self._records(scan, entry)
+                yield from self._records(scan, entry, is_judged=is_judged)
                 return entry.end_position, True
             yield from self._entry(scan, entry)
             if isinstance(entry, Damage):
@@ -187,12 +178,13 @@ class SegmentSearch:
             if entry.crc_valid is not False and is_candidate:
                 yield from self._records(scan, entry)
 
-    def _records(self, scan: Scan, batch: Batch) -> Iterator[Finds]:
-        """Judge the records of a sound batch."""
+    def _records(self, scan: Scan, batch: Batch, *, is_judged: bool = True) -> Iterator[Finds]:
+        """Judge the records of a sound batch, or only read them."""
         if _is_negative(batch):
             yield from self._changed_offset(scan, batch)
-        if not self._conditions.may_hold(batch):
+        if is_judged and not self._conditions.may_hold(batch):
             return
+        self._last_read = batch.position
         last_offset = None
         try:
             opened, records = open_records(
@@ -205,7 +197,7 @@ class SegmentSearch:
             )
             for record in records:
                 last_offset = record.offset
-                yield from self._judged(opened, record)
+                yield from self._judged(opened, record) if is_judged else ()
         except KafkaFormatError as error:
             damage = scan.damage_of(batch, error, last_offset)
             self._last_damage_end = damage.end_position
