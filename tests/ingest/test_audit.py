@@ -156,7 +156,10 @@ def test_damage_is_kept_in_quarantine(ingest: Run, audit: Run, tmp_path: Path) -
     assert kept.read_bytes() == flipped(two)
     status, table, err = audit(tmp_path / "out", tmp_path / "logs")
     assert (status, table["t", 0]["lost"], table["t", 0]["problems"]) == (1, "3", "0"), err
-    assert "t-0: 3 offsets were lost" in err
+    assert "t-0: 3 offsets were lost in run 1" in err
+    for since, expected in ((1, 1), (2, 0)):  # once it is accepted, the audit shows what is new
+        status, _, err = audit(tmp_path / "out", "--since", since)
+        assert (status, "t-0: 3 offsets were lost in run 1" in err) == (expected, True)
     kept.unlink()
     assert "with damaged bytes, is missing" in audit(tmp_path / "out")[2]
 

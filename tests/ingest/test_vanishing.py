@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders.directories import append, log_start, run_of, segment_path
 from tests.ingest.ingested import Run, parquet_rows
+from tests.log.test_discovery import locked
 
 from kafka_segments.errors import ReadError
+from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.vanishing import again_if_gone
 from kafka_segments.io.filesystems import Places
 
@@ -36,6 +39,30 @@ def test_retention_while_a_run_plans(
     assert not first.exists()
     assert [row.offset for row in parquet_rows(out)] == list(range(12))
     assert audit(out, logs)[0] == 0
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+def test_a_cleaner_that_merges_segments_before_they_are_read(
+    ingest: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_live: bool
+) -> None:
+    """What a running broker does lawfully does not change the exit status; it is said."""
+    logs, lock = tmp_path / "logs", tmp_path / "logs" / ".lock"
+    append(logs / "t-0", *run_of(0, 9))
+    append(logs / "t-0", *run_of(9, 12), base_offset=9)
+    lock.touch()
+    real = LocalEngine.run
+
+    def merging(self: LocalEngine, *arguments: Any) -> Any:
+        second = segment_path(logs / "t-0", 9)
+        segment_path(logs / "t-0", 0).write_bytes(b"".join(run_of(0, 12)))
+        second.unlink()
+        return real(self, *arguments)
+
+    monkeypatch.setattr(LocalEngine, "run", merging)
+    with locked(lock) if is_live else nullcontext():
+        status, _, err = ingest(logs, tmp_path / "out", "-o", "endingOffsets=log-end")
+    assert (status, "searched by offset" in err) == (0 if is_live else 1, True)
+    assert [row.offset for row in parquet_rows(tmp_path / "out")] == list(range(12))
 
 
 @pytest.mark.parametrize(("number", "count"), [(errno.ENOENT, 5), (errno.EACCES, 1)])

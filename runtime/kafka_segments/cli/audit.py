@@ -38,6 +38,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("destination", metavar="DEST", help="a table of ingest")
     parser.add_argument("sources", nargs="*", metavar="SRC", help="what ingest was given")
+    parser.add_argument(
+        "--since",
+        type=int,
+        default=0,
+        metavar="RUN",
+        help="losses of earlier runs than this one are accepted: they are said, and do not change the status",
+    )
     add_named_options(parser)
     add_examples(
         parser,
@@ -65,11 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
             compared = list(audit_logs(table, history, partitions, paths, settings))
     status = _report([*problems, *(one for found in partitions for one in found.problems)])
     status = max(status, _report_logs(compared))
-    lost = [one.account for one in partitions if one.account.lost]
-    for account in lost:
-        console.say(f"{account.topic}-{account.partition}: {account.lost} offsets were lost")
+    for (topic, partition), accounts in history.accounts().items():
+        for number, account in accounts:
+            if account.lost:
+                console.say(f"{topic}-{partition}: {account.lost} offsets were lost in run {number}")
+                status = max(status, console.FINDINGS if number >= arguments.since else console.CLEAN)
     print_table(_TITLES, [*map(_row, partitions)], _totals(partitions))
-    return max(status, console.FINDINGS if lost else console.CLEAN)
+    return status
 
 
 def _report(problems: Iterable[Problem]) -> int:

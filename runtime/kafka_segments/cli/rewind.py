@@ -25,9 +25,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "rewind",
         help="set partitions of a table of ingest back, where their logs were truncated or recreated",
-        description="Remove rows of partitions from a table that `kafka-segments ingest` has written: of all "
-        "runs that took the offset or a higher one. The next run of ingest goes on from there, and takes "
-        "what the log has by then. Rows that are in no log any more are lost.",
+        description="Remove rows of partitions from a table that `kafka-segments ingest` has written: all "
+        "from an offset on. The next run of ingest goes on from there, and takes what the log has by then. "
+        "Rows that are in no log any more are lost.",
         epilog="Exit status: 0 done, or nothing to do, 1 done, and a killed run that was finished first had "
         "found damage or lost offsets, 2 wrong usage, or something that cannot be opened, 3 "
         "the table could not be written (and is as it was).",
@@ -44,14 +44,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="OFFSET",
         required=True,
         type=_offset,
-        help="the highest offset at which the next run may begin; 0: all rows are removed, and the id of the "
-        "topic is forgotten",
+        help="where the next run begins; 0: all rows are removed, and the id of the topic is forgotten",
     )
     add_named_options(parser)
     add_engine_options(parser)
     add_examples(
         parser,
-        ("rewind table orders:3 --to-offset 500", "a partition is read again from offset 500 at the latest"),
+        ("rewind table orders:3 --to-offset 500", "a partition is read again from offset 500 on"),
     )
     parser.set_defaults(run=run)
 

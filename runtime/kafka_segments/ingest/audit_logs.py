@@ -16,16 +16,15 @@ from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.ingest.audit import AuditedPartition, Problem, offsets_between
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
 from kafka_segments.ingest.files.file_columns import FileColumns
-from kafka_segments.ingest.runs.account import account_of, lost_spans
 from kafka_segments.ingest.runs.history import History, files_by_partition
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import DataFile
 from kafka_segments.ingest.tables import Table
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions
-from kafka_segments.log.findings import Findings, Kind
+from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import PartitionLog, Split
-from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Limits, Query, TopicPartition, Topics, at_offsets
 from kafka_segments.query.read.split_reader import Reading
 from kafka_segments.query.resolve import logs_asked_for
@@ -115,24 +114,19 @@ class _Comparison:
             end=at_offsets({key: bounds[1]}),
         )
         made = plan([log], ranged, self._places)
-        counts, spans, num_missing, first = SplitCounts(), self._planned_losses(made, bounds), 0, None
+        counts, num_missing, first = SplitCounts(), 0, None
         for split in (split for task in made.tasks for split in task):
-            own, missing = self._read(split, spans)
+            own, missing = self._read(split)
             counts.add(own)
             num_missing += len(missing)
             first = int(missing[0]) if first is None and len(missing) else first
         problems = self._problems(num_missing, first)
-        account_of(key, bounds, counts, spans)  # raises if the log itself does not add up
         return ComparedPartition(table, counts, num_missing, tuple(problems))
 
-    def _planned_losses(self, made: Plan, bounds: tuple[int, int]) -> list[tuple[int, int]]:
-        return lost_spans(made.of(Kind.LOST, Kind.DAMAGE), bounds)
-
-    def _read(self, split: Split, spans: list[tuple[int, int]]) -> tuple[SplitCounts, np.ndarray]:
+    def _read(self, split: Split) -> tuple[SplitCounts, np.ndarray]:
         """The counts of a split, and the offsets of records that the table lacks."""
-        findings = Findings()
         reading = Reading(("offset",), max_decompressed=DEFAULT_MAX_DECOMPRESSED)
-        reader = CountingReader(split, self._places, reading, findings)
+        reader = CountingReader(split, self._places, reading, Findings())
         end = split.end if split.end is not None else (split.asked[1] or split.start)
         known = offsets_between(self._log, self._files, split.start, end, self._columns)
         missing = [np.empty(0, np.int64)]
@@ -142,7 +136,6 @@ class _Comparison:
                 missing.append(offsets[~np.isin(offsets, known, assume_unique=True)])
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
-        spans += lost_spans(findings.findings, (split.start, end))
         return reader.counts, np.concatenate(missing)
 
     def _problems(self, num_missing: int, first: int | None) -> Iterable[Problem]:

@@ -139,23 +139,17 @@ class CountingReader(SplitReader):
         by_headers = counts.control + counts.aborted
         counts.control = min(counts.control, max(0, room))
         counts.aborted = min(counts.aborted, max(0, room - counts.control))
-        num_exceeding = sum(found.num_exceeding for _, found in self._of_segments)
-        if self._num_outside:
-            self._contradict(f"{self._num_outside} records have offsets outside of this range: left out")
-        elif self._findings.of(Kind.DAMAGE, Kind.PENDING, Kind.LOST, Kind.NOTE):
-            return  # which explains other counts
-        elif num_exceeding:
-            self._contradict(f"{num_exceeding} batches have more records than offsets up to their last one")
-        elif num_data != counts.records or by_headers != counts.control + counts.aborted:
-            num_headers, num_decoded = num_data + by_headers, counts.records + counts.control + counts.aborted
-            self._contradict(f"they count {num_headers} records, and there are {num_decoded}")
-
-    def _contradict(self, how: str) -> None:
-        """Report headers that contradict the records of their batches."""
-        path, key = self._split.segment.file.path, (self._split.topic, self._split.partition)
-        detail = f"headers of batches contradict their records: {how}"
-        error = CorruptBatchError(detail, path=path)
-        self._findings.add(Finding.of_error(Kind.DAMAGE, *key, error))
+        is_explained = bool(self._findings.findings)
+        is_exceeded = any(found.has_exceeding for _, found in self._of_segments)
+        is_other = num_data != counts.records or by_headers != counts.control + counts.aborted
+        if self._num_outside or (not is_explained and (is_exceeded or is_other)):
+            path, where = self._split.segment.file.path, (self._split.topic, self._split.partition)
+            error = CorruptBatchError(
+                "headers of batches contradict their records, in number or in offsets; left out, since they "
+                f"have offsets outside of this range: {self._num_outside}",
+                path=path,
+            )
+            self._findings.add(Finding.of_error(Kind.DAMAGE, *where, error))
 
     def _num_inside(self, stored: StoredSegment, unknown: Unknown) -> int:
         """Count the records of a batch in a part of its offsets, by opening it; 0 if it is damaged."""

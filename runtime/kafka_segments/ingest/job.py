@@ -10,14 +10,16 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.files.placeholder import with_placeholder
 from kafka_segments.ingest.reports.report import PLANNED_KINDS, PartitionReport
-from kafka_segments.ingest.resume import WAYS_OUT, check_settings
+from kafka_segments.ingest.resume import WAYS_OUT, check_settings, earlier_states
 from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.recovery import recover
 from kafka_segments.ingest.runs.run_state import (
@@ -36,7 +38,7 @@ from kafka_segments.ingest.transactional import report_uncommitted
 from kafka_segments.ingest.vanishing import again_if_gone
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions
-from kafka_segments.log.findings import Finding, of_kinds
+from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 from kafka_segments.query.continuation import check_continues
@@ -56,15 +58,8 @@ class Request:
         destination: a directory or its address: new, empty, or a table.
         query: topics, where partitions begin that are new to the table, where they end, isolation.
         files: which files of the sources count.
-        kind: of the table.
-        columns: names, in order.
-        divided_by: see `DividedFiles`.
-        bloom_filter: whether files have a bloom filter of the keys.
-        check_crc: whether checksums are verified.
-        max_decompressed: bytes that one batch may decompress to.
-        store_settings: of stores.
-        layout, catalog: see `TableSettings`.
-        timestamp_overflow: see `WriteSettings`.
+        catalog: see `TableSettings`.
+        others: see `WriteSettings`.
     """
 
     sources: tuple[str, ...]
@@ -188,7 +183,8 @@ def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> 
         if (log.topic, log.partition) in known:
             is_strict = request.query.fail_on_data_loss
             state = known[log.topic, log.partition]
-            check_continues(log, state, places, WAYS_OUT, may_have_expired=not is_strict)
+            states = partial(earlier_states, table, state)
+            check_continues(log, state, places, WAYS_OUT, may_have_expired=not is_strict, earlier=states)
     planned = plan_new([log for log in logs if log.pieces], known, request.query, places)
     names = tuple(sorted({log.topic for log in hidden}))
     said = _absent(known, logs) if request.query.topics == Topics() else []
@@ -268,20 +264,9 @@ def ingest(
 
 def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
     request = plan.request
-    settings = WriteSettings(
-        root=root,
-        table_files=plan.table.log.files,
-        columns=request.columns,
-        check_crc=request.check_crc,
-        max_decompressed=request.max_decompressed,
-        divided_by=request.divided_by,
-        bloom_filter=request.bloom_filter,
-        is_bare_directory=plan.table.is_bare_directory,
-        store_settings=request.store_settings,
-        kind=request.kind,
-        layout=request.layout,
-        timestamp_overflow=request.timestamp_overflow,
-    )
+    names = {one.name for one in fields(request)} & {one.name for one in fields(WriteSettings)}
+    same: dict[str, Any] = {name: getattr(request, name) for name in names}
+    settings = WriteSettings(root, plan.table.log.files, is_bare_directory=plan.table.is_bare_directory, **same)
     live = frozenset((log.topic, log.partition) for log in plan.logs if log.end.is_live)
     return [WriteTask(splits, live, settings) for splits in pack(plan.planned.splits)]
 
@@ -340,9 +325,13 @@ def _by_partition(outputs: Iterable[Output]) -> dict[TopicPartition, PartitionOu
 
 def _planned_findings(plan: IngestPlan) -> dict[TopicPartition, list[Finding]]:
     found: dict[TopicPartition, list[Finding]] = {}
+    known = () if plan.before is None else plan.before.partitions
+    starts = {(one.topic, one.partition): one.next_offset for one in known}
     for made in plan.planned.plans:
         for one in made.of(*PLANNED_KINDS):
-            found.setdefault((one.topic, one.partition), []).append(one)
+            key, last = (one.topic, one.partition), one.last_offset
+            if one.kind is not Kind.LOST or last is None or last >= starts.get(key, 0):
+                found.setdefault(key, []).append(one)
     for log in plan.logs:
         if not log.pieces:
             found.setdefault((log.topic, log.partition), []).extend(of_kinds(log.findings, *PLANNED_KINDS))

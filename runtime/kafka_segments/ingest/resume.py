@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from kafka_segments.errors import ExpiredOffsetsError, OptionError, RecreatedTopicError, TruncatedLogError
-from kafka_segments.ingest.runs.run_state import TableSettings
+from kafka_segments.ingest.runs.history import read_history
+from kafka_segments.ingest.runs.run_state import PartitionState, TableSettings
+from kafka_segments.ingest.tables import Table
 from kafka_segments.query.continuation import WaysOut
 
-__all__ = ["WAYS_OUT", "check_settings"]
+__all__ = ["WAYS_OUT", "check_settings", "earlier_states"]
 
 WAYS_OUT: WaysOut = {
     RecreatedTopicError: "Write the new topic to another destination; or, to have its rows in the place of "
@@ -18,6 +20,13 @@ WAYS_OUT: WaysOut = {
     "offsets are accounted as lost",
 }
 """What to do about a log that does not go on where the last run ended."""
+
+
+def earlier_states(table: Table, known: PartitionState) -> list[PartitionState]:
+    """Return the states of a partition after earlier runs that took something of it, the newest first."""
+    key = known.topic, known.partition
+    accounts = read_history(table.log, table.destination).accounts().get(key, [])
+    return [table.log.read(number).by_partition()[key] for number, _ in reversed(accounts)]
 
 
 def check_settings(known: TableSettings, asked: TableSettings, path: str) -> None:

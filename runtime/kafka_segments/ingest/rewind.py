@@ -1,8 +1,8 @@
 """Rewinding of partitions: rows from an offset on are removed, and the next run takes that part anew.
 
-Strategy: whole runs are undone, so that accounts stay whole: a partition goes back to the state that it had
-before the run that took the wanted offset. A file that `compact` has merged across that offset is written
-again without the rows from there on.
+Strategy: files with rows on both sides of the offset are written again without those from there on. The
+account of the run that took the offset gives way to one of its part below: rows are counted; of the other
+offsets there, none is called lawfully absent that may have been lost.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.placeholder import with_placeholder
 from kafka_segments.ingest.files.table_files import TableFiles, is_outside
 from kafka_segments.ingest.runs import staging
+from kafka_segments.ingest.runs.account import Account
 from kafka_segments.ingest.runs.history import History, files_by_partition, read_history
 from kafka_segments.ingest.runs.run_state import DataFile, PartitionState, Rewound, RunState, TableSettings
 from kafka_segments.ingest.tables import Table
@@ -134,17 +135,18 @@ class CutTask:
 def rewind(
     table: Table, engine: Engine, partitions: Sequence[TopicPartition], to_offset: int
 ) -> list[RewoundPartition]:
-    """Remove the rows of partitions from an offset on, or from where a run began below it.
+    """Remove the rows of partitions from an offset on.
 
     Args:
         table: the table.
         engine: runs the tasks.
         partitions: topics and numbers; the table has them.
-        to_offset: the highest offset at which the next run may begin.
+        to_offset: where the next run begins; 0 forgets the partition with its topic's id, also where runs
+            have seen it empty.
 
     Raises:
-        OptionError: there is no table, or no such partition; the runs to go back to are missing; the
-            partition has more or fewer rows than runs have written.
+        OptionError: there is no table, or no such partition; the partition has more or fewer rows than runs
+            have written.
         ConflictError: another run was committed meanwhile.
         OutputError: something could not be written; the table is as it was.
     """
@@ -186,12 +188,10 @@ def _cuts_of(
 ) -> list[_Cut]:
     """What is to be done to the partitions that do not stay as they are."""
     before, by_key = history.newest.by_partition(), files_by_partition(files)
-    states = {key: before[key] for key in sorted(keys)}
-    after = _states_at(table, history, states, to_offset)
     return [
-        _Cut(known, after[key], by_key.get(key, []))
-        for key, known in states.items()
-        if after[key] is not known
+        _Cut(before[key], _state_at(table, history, before[key], to_offset), by_key.get(key, []))
+        for key in sorted(keys)
+        if not 0 < before[key].next_offset <= to_offset
     ]
 
 
@@ -271,40 +271,32 @@ class _Cut:
             path=path,
         )
 
+    def accounts(self, history: History) -> Iterator[Account]:
+        """Yield the account of the part below the offset of the run that took it, if it has such a part."""
+        whole = 0
+        for _, one in history.accounts().get(self.key, []):
+            if one.end_offset <= self._end:
+                whole += one.records
+            elif one.first_offset < self._end:
+                yield one.up_to(self._end, self._num_kept - whole)
+
     def result(self) -> RewoundPartition:
         """The result."""
         offset = None if self.state is None else self._end
         return RewoundPartition(*self.key, offset, self._before, self._num_found - self._num_kept)
 
 
-def _states_at(
-    table: Table, history: History, states: Mapping[TopicPartition, PartitionState], to_offset: int
-) -> dict[TopicPartition, PartitionState | None]:
-    """The state of each partition before the run that took an offset; None for none."""
-    found: dict[TopicPartition, PartitionState | None] = {}
-    keys_by_run: dict[int, list[TopicPartition]] = {}
-    for key, known in states.items():
-        if to_offset > 0 and known.next_offset <= to_offset:
-            found[key] = known
-        else:
-            keys_by_run.setdefault(_run_before(history, key, to_offset), []).append(key)
-    for number, keys in keys_by_run.items():
-        if number in history.missing:
-            path = table.destination
-            raise OptionError(f"run {number} is missing, to whose state the table would go back", path=path)
-        earlier = table.log.read(number).by_partition() if number else {}
-        found |= {key: earlier.get(key) for key in keys}
-    return found
-
-
-def _run_before(history: History, key: TopicPartition, to_offset: int) -> int:
-    """The number of the run before the one that took an offset; 0 to begin anew.
-
-    Offset 0 forgets the partition with its topic's id, also where runs have seen it empty.
-    """
-    accounts = history.accounts().get(key, [])
-    taken = [number for number, one in accounts if one.first_offset <= to_offset] if to_offset else []
-    return taken[-1] - 1 if taken else 0
+def _state_at(table: Table, history: History, known: PartitionState, offset: int) -> PartitionState | None:
+    """The state of a partition whose next offset is this one; None for none."""
+    accounts = history.accounts().get((known.topic, known.partition), [])
+    if not offset or all(one.first_offset > offset for _, one in accounts):
+        return None
+    ended = [number for number, one in accounts if one.end_offset <= offset]
+    earlier = table.log.read(ended[-1]).by_partition() if ended else {}
+    state = earlier.get((known.topic, known.partition))
+    epochs = tuple(one for one in known.leader_epochs if one.start_offset < offset)
+    last = None if state is None else state.last
+    return replace(known, next_offset=offset, leader_epochs=epochs, last=last)
 
 
 def _run_of(history: History, run_id: str, cuts: Sequence[_Cut]) -> RunState:
@@ -322,6 +314,7 @@ def _run_of(history: History, run_id: str, cuts: Sequence[_Cut]) -> RunState:
         tuple(after[key] for key in sorted(after)),
         tuple(file for one in cuts for file in one.added),
         tuple(path for one in cuts for path in one.removed),
+        tuple(account for one in cuts for account in one.accounts(history)),
         rewound=tuple(Rewound(*one.key, one.state.next_offset if one.state else None) for one in cuts),
         placeholder=before.placeholder,
     )

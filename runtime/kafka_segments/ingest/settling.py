@@ -34,8 +34,9 @@ def settle(
         AccountError: more offsets were read than there are.
     """
     key = log.topic, log.partition
-    start = known.next_offset if known is not None else (offsets.start if offsets is not None else 0)
-    end = start if offsets is None else offsets.end
+    start, end = (0, 0) if offsets is None else offsets
+    if known is not None:
+        start, end = known.next_offset, known.next_offset if offsets is None else end
     last = output.counts.last
     end = max(start, output.counts.end if end is None else end)
     spans = [*output.lost, *lost_spans(planned, (start, end))]

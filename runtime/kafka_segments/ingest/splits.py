@@ -6,7 +6,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query import cut
 from kafka_segments.query.continuation import PartitionState, log_from
@@ -19,17 +18,8 @@ _TASK_BYTES = 256 << 20
 _LIMITS = Limits(max_partition_bytes=_TASK_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class NewOffsets:
-    """Offsets of a partition that a run takes.
-
-    Attributes:
-        start: the first one.
-        end: after the last one; None if it is known only by reading.
-    """
-
-    start: int
-    end: int | None
+NewOffsets = tuple[int, int | None]
+"""The first offset that a run takes, and the one after the last; None if only reading finds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +72,6 @@ def plan_new(
         for some, start in ((new, query.start), (empty, Bound("earliest")), (trimmed, at_offsets(starts)))
         if some
     ]
-    plans = [replace(made, findings=_from_on(made.findings, starts)) for made in plans]
     # A log may end before them by its headers, if these contradict the records.
     splits = sorted(
         (
@@ -98,26 +87,15 @@ def plan_new(
     return Planned(tuple(splits), _offsets(plans, splits, keys), tuple(plans), (*new, *empty, *trimmed))
 
 
-def _from_on(findings: Iterable[Finding], starts: Mapping[TopicPartition, int]) -> tuple[Finding, ...]:
-    """Leave out losses of offsets that were read before."""
-    return tuple(
-        one
-        for one in findings
-        if one.kind is not Kind.LOST
-        or one.last_offset is None
-        or one.last_offset >= starts.get((one.topic, one.partition), 0)
-    )
-
-
 def _offsets(
     plans: Iterable[Plan], splits: Iterable[Split], from_zero: Container[TopicPartition]
 ) -> dict[TopicPartition, NewOffsets]:
     """The offsets that a run takes, by partition; what some logs lack at the beginning is part of them."""
-    ends, found = _ends(splits), {}
+    ends, found = _ends(splits), dict[TopicPartition, NewOffsets]()
     for one in (one for made in plans for one in made.ranges):
         key = one.topic, one.partition
         end = ends.get(key) if one.end is None else one.end
-        found[key] = NewOffsets(0 if key in from_zero else one.start, end)
+        found[key] = 0 if key in from_zero else one.start, end
     return found
 
 

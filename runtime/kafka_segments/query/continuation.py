@@ -7,7 +7,7 @@ it: that is no contradiction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -36,6 +36,7 @@ from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = ["PartitionState", "WaysOut", "check_continues", "log_from", "mark_at"]
 
+Earlier = Callable[[], Sequence["PartitionState"]]
 WaysOut = Mapping[type[LogChangedError], str]
 """What to do about each error, as sentences that end its text.
 
@@ -71,6 +72,7 @@ def check_continues(
     ways_out: WaysOut,
     *,
     may_have_expired: bool = False,
+    earlier: Earlier = tuple,
 ) -> None:
     """Check that a log has what was read of it, or lacks it lawfully, and goes on from there.
 
@@ -80,6 +82,8 @@ def check_continues(
         places: filesystems by path.
         ways_out: what errors advise.
         may_have_expired: offsets may be missing between what was read and the log's start.
+        earlier: called for what was known of it before, the newest first. Where leader epochs do not say from
+            where on records differ, an error's offset is that of the last of these that the log has.
 
     Raises:
         RecreatedTopicError: it is of another topic of the same name.
@@ -88,7 +92,7 @@ def check_continues(
         KafkaFormatError: a file cannot be read.
     """
     try:
-        _check(log, known, places, may_have_expired=may_have_expired)
+        _check(log, known, places, earlier, may_have_expired=may_have_expired)
     except LogChangedError as error:
         way_out = ways_out[type(error)].format(
             topic=known.topic, partition=known.partition, offset=error.parting_offset
@@ -96,7 +100,9 @@ def check_continues(
         raise error.with_context(f". {way_out}") from None
 
 
-def _check(log: PartitionLog, known: PartitionState, places: Places, *, may_have_expired: bool) -> None:
+def _check(
+    log: PartitionLog, known: PartitionState, places: Places, earlier: Earlier, *, may_have_expired: bool
+) -> None:
     if known.topic_id and log.topic_id and known.topic_id != log.topic_id:
         raise _changed(
             RecreatedTopicError,
@@ -121,9 +127,11 @@ def _check(log: PartitionLog, known: PartitionState, places: Places, *, may_have
     end = _end_of(log, places)
     _check_epochs(log, known, end)
     if end is not None and end < known.next_offset and not _ends_with(log, known.last, end, places):
-        raise _changed(TruncatedLogError, known, f"it ends at offset {end} now{_OR_LAGS}", parting_offset=end)
+        parting = _last_same(log, earlier(), end, places)
+        why = f"it ends at offset {end} now{_OR_LAGS}"
+        raise _changed(TruncatedLogError, known, why, parting_offset=parting)
     if known.last is not None and known.last.last_offset >= start:
-        _check_last(log, known, known.last, places)
+        _check_last(log, known, known.last, places, earlier)
 
 
 _OR_LAGS = (
@@ -167,7 +175,9 @@ def _end_of(log: PartitionLog, places: Places) -> int | None:
     return None if end is None else max(end, newest.start)
 
 
-def _check_last(log: PartitionLog, known: PartitionState, last: EntryMark, places: Places) -> None:
+def _check_last(
+    log: PartitionLog, known: PartitionState, last: EntryMark, places: Places, earlier: Earlier
+) -> None:
     found = mark_at(log, last.last_offset, places)
     if found is not None and not last.is_same(found):  # none: the cleaner has removed it
         raise _changed(
@@ -175,8 +185,18 @@ def _check_last(log: PartitionLog, known: PartitionState, last: EntryMark, place
             known,
             f"offset {last.last_offset} was in a batch with checksum {last.crc:#010x}, and is in another one "
             f"now (checksum {found.crc:#010x}, offsets {found.base_offset} to {found.last_offset})",
-            parting_offset=min(last.base_offset, found.base_offset),
+            parting_offset=_last_same(log, earlier(), min(last.base_offset, found.base_offset), places),
         )
+
+
+def _last_same(log: PartitionLog, earlier: Sequence[PartitionState], end: int, places: Places) -> int:
+    """The next offset of the newest state with whose last entry the log goes on; without states an end."""
+    for one in earlier:
+        last = one.last if one.last is not None and one.last.last_offset + 1 >= one.next_offset else None
+        found = None if last is None or one.next_offset > end else mark_at(log, last.last_offset, places)
+        if last is not None and found is not None and last.is_same(found):
+            return one.next_offset
+    return 0 if earlier else end
 
 
 def _ends_with(log: PartitionLog, last: EntryMark | None, end: int, places: Places) -> bool:

@@ -56,12 +56,12 @@ def _families(report: RunReport) -> Iterator[tuple[str, str, _Samples]]:
     yield "tasks", "Tasks of the last run.", [({}, report.num_tasks)]
     yield "offsets", "Offsets that the last run took.", [({"kind": n}, report.total(n)) for n in COUNTS]
     yield "read_bytes", "Bytes of sound batches that were read.", [({}, report.total("num_bytes"))]
-    yield "written_bytes", "Bytes of files that were written.", [({}, report.bytes_out)]
+    yield "written_bytes", "Bytes of files that were written.", [({}, report.total_beside("bytes_out"))]
     yield "files", "Files that were written.", [({}, report.num_files)]
     yield "crc_failures", "Batches with a wrong checksum.", [({}, report.total("crc_failures"))]
-    yield "damaged_places", "Places that could not be read.", [({}, report.damaged_places)]
+    yield "damaged_places", "Places that could not be read.", [({}, report.total_beside("damaged_places"))]
     words = "Timestamps that the table's type cannot hold."
-    yield "timestamps_beyond", words, [({}, report.timestamps_beyond)]
+    yield "timestamps_beyond", words, [({}, report.total_beside("timestamps_beyond"))]
     yield "store_requests", "Requests to stores, with repeated ones.", [({}, report.requests.requests)]
     yield "store_retries", "Requests to stores that repeated one.", [({}, report.requests.retries)]
     if (one := report.slowest_split) is not None:

@@ -57,9 +57,14 @@ class SegmentFindings(Findings):
     is_live: bool = False
 
     def add(self, finding: Finding) -> None:
-        """Take a finding; an incomplete last batch is damage unless a broker is there to finish it."""
+        """Take a finding; an incomplete last batch is damage unless a broker is there to finish it.
+
+        Where a broker is, its cleaner replaces files meanwhile: what is noted of them is nothing wrong.
+        """
         if finding.kind is Kind.PENDING and not self.is_live:
             finding = replace(finding, kind=Kind.DAMAGE)
+        elif finding.kind is Kind.NOTE and self.is_live:
+            finding = replace(finding, kind=Kind.REMARK)
         super().add(finding)
 
     def end_segment(self, key: tuple[str, int], path: str) -> None:

@@ -133,20 +133,9 @@ class RunReport:
         """Return the sum of a number of the partitions' accounts."""
         return sum(getattr(one.account, name) for one in self.partitions)
 
-    @property
-    def bytes_out(self) -> int:
-        """Size of the files that were written."""
-        return sum(one.bytes_out for one in self.partitions)
-
-    @property
-    def damaged_places(self) -> int:
-        """Places that could not be read."""
-        return sum(one.damaged_places for one in self.partitions)
-
-    @property
-    def timestamps_beyond(self) -> int:
-        """Timestamps that the table's type cannot hold."""
-        return sum(one.timestamps_beyond for one in self.partitions)
+    def total_beside(self, name: str) -> int:
+        """Return the sum of another number of the partitions."""
+        return sum(getattr(one, name) for one in self.partitions)
 
 
 class RunMeter:
@@ -313,8 +302,9 @@ def report_to_json(report: RunReport) -> bytes:
     """Return a report as a document of JSON, with the sums of all partitions."""
     names = *COUNTS, "batches", "crc_failures"
     totals: dict[str, Any] = {name: report.total(name) for name in names}
-    totals |= {"bytes_in": report.total("num_bytes"), "bytes_out": report.bytes_out}
-    totals |= {"damaged_places": report.damaged_places, "timestamps_beyond": report.timestamps_beyond}
+    totals["bytes_in"] = report.total("num_bytes")
+    beside = "bytes_out", "damaged_places", "timestamps_beyond"
+    totals |= {name: report.total_beside(name) for name in beside}
     partitions = []
     for one in report.partitions:
         content = asdict(one)

@@ -60,6 +60,14 @@ class Account:
         parts: list[int] = [getattr(self, name) for name in COUNTS]
         return sum(parts) == self.num_offsets and min(parts) >= 0
 
+    def up_to(self, end: int, records: int) -> Account:
+        """Return the account of the part below an offset, where so many rows are; no loss is left out."""
+        room, parts = end - self.first_offset - records, {}
+        for name in ("lost", "control", "aborted"):
+            parts[name] = min(room, getattr(self, name))
+            room -= parts[name]
+        return Account(self.topic, self.partition, self.first_offset, end, records, absent=room, **parts)
+
     def joined(self, after: Account) -> Account:
         """Return the account of this range and the next one together."""
         names = *COUNTS, "batches", "num_bytes", "crc_failures"

@@ -92,13 +92,13 @@ class EntryCounts:
         is_exact: whether `num_data` counts all of them; False for wrappers, whose headers have no count.
         unknown: control and excluded batches that are partly outside the range, and not counted.
         last: the entry with the highest offset; None without any.
-        num_exceeding: batches of more records than offsets.
+        has_exceeding: whether a batch has more records than offsets.
     """
 
     def __init__(self, start: int | None, end: int | None) -> None:
         self._start, self._end = start, end
         self._greatest = -1
-        self.num_exceeding = 0
+        self.has_exceeding = False
         self.num_data = self.num_control = self.num_excluded = 0
         self.is_exact = True
         self.unknown: list[Unknown] = []
@@ -133,7 +133,7 @@ class EntryCounts:
             return
         self._greatest = max(self._greatest, int(lasts[rows].max()))
         self.is_exact = self.is_exact and not entries.is_wrapper()[rows].any()
-        self.num_exceeding += int(entries.exceeds_last_offsets()[rows].sum())
+        self.has_exceeding = self.has_exceeding or bool(entries.exceeds_last_offsets()[rows].any())
         sorts = np.where(entries.is_batch() & (entries.column("is_control") != 0), _CONTROL, _DATA)
         if excluded is not None:
             sorts[excluded] = _EXCLUDED
