@@ -178,7 +178,7 @@ def _end_of(log: PartitionLog, places: Places) -> int | None:
 def _check_last(
     log: PartitionLog, known: PartitionState, last: EntryMark, places: Places, earlier: Earlier
 ) -> None:
-    found = mark_at(log, last.last_offset, places)
+    found = mark_at(log, last.last_offset, places, last)
     if found is not None and not last.is_same(found):  # none: the cleaner has removed it
         raise _changed(
             TruncatedLogError,
@@ -193,7 +193,9 @@ def _last_same(log: PartitionLog, earlier: Sequence[PartitionState], end: int, p
     """The next offset of the newest state with whose last entry the log goes on; without states an end."""
     for one in earlier:
         last = one.last if one.last is not None and one.last.last_offset + 1 >= one.next_offset else None
-        found = None if last is None or one.next_offset > end else mark_at(log, last.last_offset, places)
+        found = (
+            None if last is None or one.next_offset > end else mark_at(log, last.last_offset, places, last)
+        )
         if last is not None and found is not None and last.is_same(found):
             return one.next_offset
     return 0 if earlier else end
@@ -203,21 +205,29 @@ def _ends_with(log: PartitionLog, last: EntryMark | None, end: int, places: Plac
     """Whether a log ends with the last entry that was read, whose records go beyond its header's offsets."""
     if last is None or last.last_offset + 1 != end:
         return False
-    found = mark_at(log, last.last_offset, places)
+    found = mark_at(log, last.last_offset, places, last)
     return found is not None and last.is_same(found)
 
 
-def mark_at(log: PartitionLog, offset: int, places: Places) -> EntryMark | None:
+def mark_at(
+    log: PartitionLog, offset: int, places: Places, known: EntryMark | None = None
+) -> EntryMark | None:
     """Return the mark of the entry that holds an offset; None without one, and where there is damage.
+
+    Args:
+        log: the partition.
+        offset: the offset.
+        places: filesystems by path.
+        known: an entry that ends with it, which counts where it is, whatever stands in front of it.
 
     Raises:
         KafkaFormatError: a file cannot be read.
     """
     piece = next((one for one in reversed(log.pieces) if one.start <= offset), None)
-    return None if piece is None else _entry_in(piece, offset, places)
+    return None if piece is None else _entry_in(piece, offset, places, known)
 
 
-def _entry_in(piece: LogPiece, offset: int, places: Places) -> EntryMark | None:
+def _entry_in(piece: LogPiece, offset: int, places: Places, known: EntryMark | None) -> EntryMark | None:
     """The entry that holds an offset, by its header; None without one, and where there is damage."""
     segment = piece.segment
     source = open_stored(places, segment)
@@ -231,7 +241,9 @@ def _entry_in(piece: LogPiece, offset: int, places: Places) -> EntryMark | None:
             lasts = table.last_offsets()
             rows = np.flatnonzero(lasts >= offset)
             if len(rows):
-                mark = mark_of(table, int(rows[0]))
+                crc = -1 if known is None else known.crc
+                same = rows[(table.column("crc")[rows] == crc) & (lasts[rows] == offset)]
+                mark = mark_of(table, int((same if len(same) else rows)[0]))
                 return mark if mark.base_offset <= offset or mark.num_records is None else None
     finally:
         source.close()
