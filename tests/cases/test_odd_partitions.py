@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from tests.builders import directories
 from tests.ingest.ingested import Run, auditor, data_files, locally, parquet_rows
 
 import kafka_segments
@@ -165,3 +167,39 @@ def test_in_files_of_dates(tmp_path: Path, ingest: Run, how: str) -> None:
     dates = {Path(one).parent.name for one in data_files(tmp_path / "table")}
     assert "date=__HIVE_DEFAULT_PARTITION__" in dates, "-1 has none"
     assert ("date=9999-12-31" in dates) == (how == "clamp")
+
+
+def truncated(partition: Path) -> None:
+    directories.segment_path(partition, 0).write_bytes(b"".join(directories.run_of(0, 6, b"other")))
+
+
+def recreated(partition: Path) -> None:
+    directories.topic_id(partition, "7nGr8hXvQSuYl0nV1pUj3w")
+
+
+def expired(partition: Path) -> None:
+    directories.append(partition, *directories.run_of(12, 15), base_offset=12)
+    directories.segment_path(partition, 0).unlink()
+
+
+@pytest.mark.parametrize("happens", [truncated, recreated, expired])
+def test_a_partition_that_does_not_go_on_is_left_out(
+    tmp_path: Path, ingest: Run, audit: Run, happens: Callable[[Path], None]
+) -> None:
+    logs, table = tmp_path / "logs", tmp_path / "table"
+    for name in ("t-0", "u-0"):
+        directories.append(logs / name, *directories.run_of(0, 9))
+        directories.topic_id(logs / name, "1oQZnfFqTVWOHr1q3zBQ6A")
+    assert ingest(logs, table)[0] == 0
+    happens(logs / "t-0")
+    directories.append(logs / "u-0", *directories.run_of(9, 12))
+    assert ingest(logs, table)[0] == 2, "as before, if nothing else is asked for"
+    for records in ("3", "0"):  # it is said in each run
+        status, found, err = ingest(logs, table, "--on-error", "skip")
+        assert (status, found["total", -1]["records"]) == (1, records), err
+        assert f"t-0: it is not read in {logs / 't-0'}: t-0 was read up to offset 8, and " in err
+    assert [(row.topic, row.offset) for row in parquet_rows(table)] == [
+        *(("t", offset) for offset in range(9)),
+        *(("u", offset) for offset in range(12)),
+    ]
+    assert audit(table)[0] == 0

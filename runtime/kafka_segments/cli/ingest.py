@@ -87,6 +87,13 @@ def _add_read_options(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser, "subscribe", "subscribePattern", "kafka.isolation.level", "checkCrc", "maxDecompressedBytes"
     )
+    parser.add_argument(
+        "--on-error",
+        choices=("stop", "skip"),
+        default="stop",
+        help="what a partition does to the run that does not go on where the last run ended (truncated, "
+        "recreated, expired): stop it, or be left out; default: stop",
+    )
     about = f"an option of the Spark source that chooses what is read: {', '.join(_OPTIONS)}"
     add_named_options(parser, about)
 
@@ -202,6 +209,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         store_settings=store_settings(options),
         layout=arguments.layout,
         catalog=_catalog(arguments),
+        on_error=arguments.on_error,
         timestamp_overflow=given["timestampOverflow"],
     )
 

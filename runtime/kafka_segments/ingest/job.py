@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import LogChangedError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.files.placeholder import with_placeholder
@@ -59,6 +60,8 @@ class Request:
         query: topics, where partitions begin that are new to the table, where they end, isolation.
         files: which files of the sources count.
         catalog: see `TableSettings`.
+        on_error: a partition that does not go on where the last run ended is an error (`stop`), or left out
+            (`skip`).
         others: see `WriteSettings`.
     """
 
@@ -76,6 +79,7 @@ class Request:
     layout: str | None = None
     catalog: CatalogTable | None = None
     timestamp_overflow: str = "null"
+    on_error: str = "stop"
 
     @property
     def settings(self) -> TableSettings:
@@ -178,17 +182,29 @@ def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> 
         earlier.append(recover(table, before, say))
     known = {} if before is None else before.by_partition()
     check_topics(request.settings, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
-    for log in logs:
+    for at, log in enumerate(logs):
         partition_path(log.topic, log.partition, is_typed=not table.is_bare_directory)
         if (log.topic, log.partition) in known:
             is_strict = request.query.fail_on_data_loss
             state = known[log.topic, log.partition]
             states = partial(earlier_states, table, state)
-            check_continues(log, state, places, WAYS_OUT, may_have_expired=not is_strict, earlier=states)
+            try:
+                check_continues(log, state, places, WAYS_OUT, may_have_expired=not is_strict, earlier=states)
+            except LogChangedError as error:
+                if request.on_error == "stop":
+                    raise
+                logs[at] = _left_out(log, error)
     planned = plan_new([log for log in logs if log.pieces], known, request.query, places)
     names = tuple(sorted({log.topic for log in hidden}))
     said = _absent(known, logs) if request.query.topics == Topics() else []
     return IngestPlan(request, table, before, tuple(logs), planned, names, tuple(said))
+
+
+def _left_out(log: PartitionLog, error: LogChangedError) -> PartitionLog:
+    """Return a log of which nothing is read, nor noted in the table's state; it says why."""
+    path = log.copies[0] if log.copies else None
+    finding = Finding(Kind.DIVERGED, log.topic, log.partition, error.detail, path=path)
+    return replace(log, pieces=(), topic_id=None, leader_epochs=(), findings=(finding,))
 
 
 def _absent(known: Mapping[TopicPartition, PartitionState], logs: Iterable[PartitionLog]) -> list[str]:
