@@ -282,7 +282,8 @@ def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
     request = plan.request
     names = {one.name for one in fields(request)} & {one.name for one in fields(WriteSettings)}
     same: dict[str, Any] = {name: getattr(request, name) for name in names}
-    settings = WriteSettings(root, plan.table.log.files, is_bare_directory=plan.table.is_bare_directory, **same)
+    table, files = plan.table, plan.table.log.files
+    settings = WriteSettings(root, table_files=files, is_bare_directory=table.is_bare_directory, **same)
     live = frozenset((log.topic, log.partition) for log in plan.logs if log.end.is_live)
     return [WriteTask(splits, live, settings) for splits in pack(plan.planned.splits)]
 
