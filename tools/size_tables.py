@@ -136,7 +136,7 @@ def _headers() -> Iterator[str]:
     yield "| records | last timestamp after the first | magic 2 | magic 3 | less |"
     yield "|---|---|---|---|---|"
     for count, spread in ((1, 0), (100, 0), (100, 1000), (100, 16_000), (10_000, 16_000), (100, 30 * DAY)):
-        rows = _rows(count, b"")
+        rows = _rows(count, b"", step=0)
         rows[-1]["timestamp"] = TIME + spread
         with open_segment(_encoded(rows, 3), experimental_magic3=True) as segment:
             head = next(iter(segment.iter_entries()))

@@ -43,9 +43,10 @@ def report(folder: Path) -> Report:
     return made
 
 
-def test_all_was_read(report: Report) -> None:
+def test_all_was_read(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
     status, said = report()
     assert status == 0
+    assert capsys.readouterr().err == "kafka-segments: page.html: Nothing is damaged or missing.\n"
     assert "Nothing is damaged or missing." in said
     assert "3 partitions" in said
 

@@ -98,6 +98,11 @@ def test_records_that_fulfil_all_conditions(logs: Path, capsys, words, places) -
     assert (summary["type"], summary["num_files"], summary["num_damages"]) == ("summary", 3, 0)
 
 
+def test_an_empty_key_is_no_null_key(capsys: pytest.CaptureFixture[str]) -> None:
+    records, _ = found(capsys, "--key", "", str(CLEAN / "shapes-0"))
+    assert [offset for _, offset in records] == [2, 6]
+
+
 def test_lines_are_those_of_dump(capsys: pytest.CaptureFixture[str]) -> None:
     for source in (CLEAN / "multi-0", CLEAN / "transactions-0", RECORDED / "kafka-0.9" / "clean"):
         assert main(["dump", "--format", "jsonl", str(source)]) == 0

@@ -9,7 +9,7 @@ from compiler.frontend import load
 
 from kafka_segments.cli.main import main
 from kafka_segments.errors import ReadError
-from kafka_segments.formats import gallery_files
+from kafka_segments.formats import generated_files
 
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "generated" / "kafka_segments_generated" / "gallery"
@@ -18,12 +18,12 @@ GALLERY = ROOT / "generated" / "kafka_segments_generated" / "gallery"
 def test_the_files_are_those_that_are_generated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["schemas", "export", "--gallery", str(out)]) == 0
-    assert capsys.readouterr() == ("", "")
     written = {
         path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()
     }
     made = {path.relative_to(GALLERY).as_posix(): path for path in GALLERY.rglob("*") if path.is_file()}
     assert written.keys() == made.keys()
+    assert capsys.readouterr() == ("", f"kafka-segments: {out}: {len(made)} files written\n")
     assert {"README.md", "log/kafka_record_batches.ksy", "samples/record_batches.log"} <= written.keys()
     for name, content in written.items():
         is_text = name.endswith((".ksy", ".md"))
@@ -41,6 +41,6 @@ def test_a_directory_with_files_is_not_written_to(tmp_path: Path, capsys: pytest
 
 
 def test_an_incomplete_installation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gallery_files, "files", lambda package: tmp_path)
+    monkeypatch.setattr(generated_files, "files", lambda package: tmp_path)
     with pytest.raises(ReadError, match="install kafka-segments again"):
-        gallery_files.read_gallery_files()
+        generated_files.read_generated_files("gallery")

@@ -56,7 +56,25 @@ def test_export_writes_the_files_as_they_are(folder: Path, capfd: pytest.Capture
     assert main(["schemas", "export", "out"]) == 0
     written = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
     assert written == {path.name: path.read_bytes() for path in (*SCHEMAS, ROOT / "schemas" / "LICENSE")}
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", f"kafka-segments: out: {len(written)} files written\n")
+
+
+def test_modules_for_construct_work_alone(folder: Path) -> None:
+    assert main(["schemas", "export", "alone", "--language", "construct"]) == 0
+    code = (
+        "import alone, sys\n"
+        "for name in alone.__path__ and sys.argv[1:]: __import__(f'alone.{name}')\n"
+        "from alone.kafka_log_segment import KafkaLogSegment as Segment\n"
+        "content = {'base_timestamp': 0, 'records': [{'body': {'key': b'k', 'value': b'v'}}]}\n"
+        "built = Segment.build({'entries': [{'base_offset': 7, 'body': {'magic': 2, 'content': content}}]})\n"
+        "assert Segment.parse(built).entries[0].base_offset == 7\n"
+        "assert not [one for one in sys.modules if one.startswith('kafka_segments')]\n"
+    )
+    names = [path.stem for path in (folder / "alone").glob("[a-z]*.py")]
+    assert {path.stem for path in SCHEMAS} <= {*names}
+    done = subprocess.run([sys.executable, "-c", code, *names], capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert main(["schemas", "export", "other", "--language", "construct", "--package", "x"]) == 2
 
 
 def test_export_writes_nothing_over(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -153,4 +171,5 @@ def test_commands_of_the_page(folder: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "kafka_segments", *words], capture_output=True, text=True
         )
-        assert (done.returncode, done.stderr) == (0, "")
+        assert done.returncode == 0
+        assert re.fullmatch(r"(kafka-segments: \S+: \d+ files written\n)?", done.stderr)

@@ -189,13 +189,21 @@ def test_a_run_with_other_settings_is_refused(
     assert offsets(out) == list(range(9))
 
 
-def test_a_partition_that_is_in_the_logs_no_more_is_named(ingest: Run, logs: Path, out: Path) -> None:
-    append(logs / "u-0", *run_of(0, 3))
+def test_partitions_that_are_in_the_logs_no_more_are_named_in_a_line(
+    ingest: Run, logs: Path, out: Path
+) -> None:
+    for number in range(5):
+        append(logs / f"u-{number}", *run_of(0, 3))
     ingest(logs, out)
-    shutil.rmtree(logs / "u-0")
+    for number in range(5):
+        shutil.rmtree(logs / f"u-{number}")
+        (logs / f"backup {number}").mkdir()
+        (logs / f"v-{number}").mkdir()
     status, table, err = ingest(logs, out)
     assert (status, table["total", -1]["records"]) == (0, "0")
-    assert "u-0 is not in these logs; the table has it up to offset 2" in err
+    assert "not in these logs, though the table has them: u-0, u-1, u-2 and 2 more\n" in err
+    (line,) = [one for one in err.splitlines() if "left out" in one]
+    assert "backup 2 and 2 more: its name is not TOPIC-PARTITION" in line and "v-2 and 2 more: no" in line
 
 
 # --- logs that do not go on ---------------------------------------------------------------------------------

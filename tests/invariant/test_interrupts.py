@@ -89,6 +89,16 @@ def test_a_signal_that_is_lost_last_of_all() -> None:
         check_not_ended()
 
 
+def test_an_interrupt_that_passes_through_exec_ends_with_its_status() -> None:
+    code = f"""{HEEDING}
+import sys
+from kafka_segments.cli import main
+main._command = lambda words: exec("signal.raise_signal(signal.SIGINT)", globals())
+sys.exit(main.main([]))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "kafka-segments: interrupted\n")
+
+
 def test_what_an_interrupt_makes_fail_is_an_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt), ended_by_signals():
         try:

@@ -63,7 +63,9 @@ def test_offsets_and_times_are_exact() -> None:
     by_partition = kafka_segments.scan(CLEAN, offsets={("codec-zstd", 0): (2, 5)}).read_all()
     assert by_partition == part
     first: datetime = whole["timestamp"][1].as_py()
-    for since in (first, int(first.timestamp() * 1000), first - timedelta(microseconds=1)):
+    milliseconds = int(first.timestamp() * 1000)
+    times = (first, milliseconds, first - timedelta(microseconds=1), str(milliseconds), str(first)[:-6])
+    for since in times:
         timed = kafka_segments.scan(
             CLEAN, topics="codec-zstd", since=since, until=first + timedelta(milliseconds=1)
         )

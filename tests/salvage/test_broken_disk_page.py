@@ -105,8 +105,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     shutil.copytree(node.data / "orders-0", replica)
     sorted(replica.glob("*.log"))[-1].unlink()
     hurt(replica, 2)
-    for name in ("images/mounted", "disks"):
-        (root / name).mkdir(parents=True)
+    (root / "disks").mkdir()
     shutil.move(node.data, root / "disks" / "kafka")
     machine = Machine(root, node)
     bad = make_disk(root, root / "disks" / "kafka" / "orders-0")

@@ -17,12 +17,7 @@ from kafka_segments.cli.opened_files import (
     open_given,
 )
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
-from kafka_segments.cli.selection import (
-    RequestedOffsets,
-    add_isolation_option,
-    add_selection_options,
-    time_of,
-)
+from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import (
@@ -31,6 +26,7 @@ from kafka_segments.errors import (
 from kafka_segments.formats.entries import Damage, Record
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.templates import FIELDS, RecordFile, Template, unescaped
 from kafka_segments.segment.batch_records import ManyRows

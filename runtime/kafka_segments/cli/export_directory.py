@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from kafka_segments.cli import console
+from kafka_segments.cli.text import counted
 from kafka_segments.io.outputs import (
     OutputFile,
     check_replaceable,
@@ -38,6 +40,7 @@ def write_export(directory: str, files: Mapping[str, bytes]) -> None:
             make_directories(os.path.join(hidden, os.path.dirname(name)))
             _write(OutputFile(os.path.join(hidden, name), os.path.join(path, name)), content)
         publish_directory(hidden, destination, path)
+        console.say(f"{directory}: {counted(len(files), 'file')} written")
     except BaseException:
         discard_directory(hidden)
         raise

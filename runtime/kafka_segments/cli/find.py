@@ -17,12 +17,7 @@ from kafka_segments.cli.find_output import FindOutput, output_of, undecided_word
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
 from kafka_segments.cli.opened_files import CommittedFiles
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
-from kafka_segments.cli.selection import (
-    RequestedOffsets,
-    add_isolation_option,
-    add_selection_options,
-    time_of,
-)
+from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
 from kafka_segments.cli.sources import GivenFile, files_of, refuse_below_sources
 from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import (
@@ -33,6 +28,7 @@ from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.isolation_view import IsolatedSegment
+from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import (
     Contains,

@@ -33,6 +33,7 @@ LIKE_KAFKA = "--like-kafka"
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
+_MAY_BE_EMPTY = ("--delimiter", "--key", "--null")
 _INDEXES = "dump reads segments alone; `kafka-segments aborted DIR` checks transaction indexes"
 _OF_KAFKA_DUMP_LOG = {
     "--files": "give the files as arguments: kafka-segments dump FILE...",
@@ -103,10 +104,10 @@ class _Parser(argparse.ArgumentParser):
         return parsed, unknown
 
     def _refuse_early(self, given: Sequence[str]) -> None:
-        for one in given:
+        for before, one in zip(["", *given], given, strict=False):
             if one == "--":
                 return
-            if not one:
+            if not one and before not in _MAY_BE_EMPTY:
                 self.error("an argument is empty: give a path or a value (is a variable of the shell unset?)")
             name = one.partition("=")[0]
             if name in _OF_KAFKA_DUMP_LOG and name not in self._option_string_actions:

@@ -90,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     from kafka_segments.report.chart_svg import check_addresses
     from kafka_segments.report.page import PageFacts, page_of
+    from kafka_segments.report.page_tables import verdict
     from kafka_segments.report.report_totals import ReportTotals
 
     if not 0 <= arguments.max_partitions <= _MAX_DETAILS:
@@ -114,6 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     with console.waiting("drawing charts"):
         page = page_of(totals, facts)
     _write(page.encode("utf-8", "backslashreplace"), destination, arguments.output)
+    console.say(f"{arguments.output}: {verdict(totals, facts.skipped)[1]}")
     return totals.status
 
 

@@ -11,10 +11,12 @@ from kafka_segments.cli.kaitai_compiler import LANGUAGES, compile_schemas
 from kafka_segments.cli.parsing import add_examples
 from kafka_segments.cli.webide_export import export_for_webide
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.gallery_files import read_gallery_files
+from kafka_segments.formats.generated_files import read_generated_files
 from kafka_segments.formats.schema_files import SchemaFile, list_schemas, read_schema_files
 
 __all__ = ["add_parser", "run_export", "run_list"]
+
+_CONSTRUCT = "construct"  # our own modules: what the compiler makes for it is no valid Python
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,7 +38,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "export",
         help="write the schemas into a directory",
         description="Write the schemas into a directory, as .ksy files; with --language, the classes that "
-        "the Kaitai compiler makes of them, which needs Node and the npm package kaitai-struct-compiler.",
+        "the Kaitai compiler makes of them, which needs Node and the npm package kaitai-struct-compiler "
+        "(but construct: that is a package of Python modules of our own, which build as well).",
         epilog="Exit status: 0 written, 2 DIR exists and is not empty, or the compiler is missing, 3 DIR "
         "cannot be written.",
     )
@@ -111,16 +114,18 @@ def _lines(schema: SchemaFile) -> str:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Run `schemas export`; return the exit status."""
-    if arguments.package and arguments.language is None:
-        raise OptionError("--package is for --language: .ksy files have none")
+    if arguments.package and arguments.language in (None, _CONSTRUCT):
+        raise OptionError("--package is for --language csharp, go, java, php or python")
     if arguments.webide:
         return export_for_webide(arguments.directory, arguments.files)
     if arguments.files:
         raise OptionError("files are exported with --webide only", path=arguments.files[0])
     if arguments.gallery:
-        files = read_gallery_files()
+        files = read_generated_files("gallery")
     elif arguments.language is None:
         files = read_schema_files()
+    elif arguments.language == _CONSTRUCT:
+        files = read_generated_files(_CONSTRUCT)
     else:
         with console.waiting("compiling the schemas"):
             files = compile_schemas(arguments.language, arguments.package)

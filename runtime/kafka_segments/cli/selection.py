@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from datetime import UTC, datetime, timedelta
 
 from kafka_segments.errors import OptionError
 
-__all__ = ["RequestedOffsets", "add_isolation_option", "add_selection_options", "time_of"]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECONDS = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+__all__ = ["RequestedOffsets", "add_isolation_option", "add_selection_options"]
 
 
 class RequestedOffsets:
@@ -77,26 +73,3 @@ def add_isolation_option(parser: argparse._ActionsContainer) -> None:
         help="read_committed: only what a consumer is given who reads committed records; the partition's "
         "other segments are read for that",
     )
-
-
-def time_of(flag: str, text: str | None) -> int | None:
-    """Return the milliseconds since 1970 of a time in ISO 8601, or as they are; None for None.
-
-    Raises:
-        OptionError: another form.
-
-    Example:
-        >>> time_of("--since", "2026-01-31T12:00:00Z")
-        1769860800000
-    """
-    if text is None:
-        return None
-    if _MILLISECONDS.fullmatch(text):
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        detail = f"{flag} {text!r}: give ISO 8601 as in 2026-01-31T12:00:00Z, or milliseconds since 1970"
-        raise OptionError(detail) from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(milliseconds=1)

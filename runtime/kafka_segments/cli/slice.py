@@ -11,13 +11,14 @@ from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.jobs import delayed_progress, is_drawn
 from kafka_segments.cli.parsing import add_examples, named_options
 from kafka_segments.cli.salvage import add_source_options
-from kafka_segments.cli.selection import RequestedOffsets, add_selection_options, time_of
+from kafka_segments.cli.selection import RequestedOffsets, add_selection_options
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.query.option_values import time_of
 
 if TYPE_CHECKING:
     from kafka_segments.salvage.slicing import Sliced

@@ -49,6 +49,8 @@ from kafka_segments.query.resolve import logs_asked_for
 
 __all__ = ["Ingest", "IngestPlan", "Request", "ingest", "plan_ingest"]
 
+_NUM_NAMED = 3  # partitions in a message
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -209,12 +211,10 @@ def _left_out(log: PartitionLog, error: LogChangedError) -> PartitionLog:
 
 def _absent(known: Mapping[TopicPartition, PartitionState], logs: Iterable[PartitionLog]) -> list[str]:
     """Name the partitions that a table has, and the sources have no more."""
-    gone = known.keys() - {(log.topic, log.partition) for log in logs}
-    return [
-        f"{topic}-{partition} is not in these logs; the table has it up to offset "
-        f"{known[topic, partition].next_offset - 1}"
-        for topic, partition in sorted(gone)
-    ]
+    gone = sorted(known.keys() - {(log.topic, log.partition) for log in logs})
+    named = [f"{topic}-{partition}" for topic, partition in gone[:_NUM_NAMED]]
+    more = f" and {len(gone) - _NUM_NAMED} more" if len(gone) > _NUM_NAMED else ""
+    return [f"not in these logs, though the table has them: {', '.join(named)}{more}"] if gone else []
 
 
 def _logs(request: Request, places: Places) -> tuple[list[PartitionLog], list[PartitionLog]]:

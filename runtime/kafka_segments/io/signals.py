@@ -55,8 +55,12 @@ def check_not_ended() -> None:
         raise _exception()
 
 
+class _Interrupt(KeyboardInterrupt):
+    """Ctrl-C: a KeyboardInterrupt itself, if it passes through `exec`, has Python end by SIGINT later on."""
+
+
 def _exception() -> BaseException:
-    return KeyboardInterrupt() if _noted[0] == signal.SIGINT else SystemExit(128 + _noted[0])
+    return _Interrupt() if _noted[0] == signal.SIGINT else SystemExit(128 + _noted[0])
 
 
 def _end(number: int, _frame: object) -> None:

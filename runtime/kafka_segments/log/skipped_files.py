@@ -86,12 +86,12 @@ class SkipCollector:
 
 
 def log_skipped(found: Iterable[SkippedFiles], *, is_all: bool) -> None:
-    """Log skipped files as warnings.
+    """Log skipped files as one warning.
 
     Args:
         found: by reason.
         is_all: include files about to be deleted, of which a running broker always has some.
     """
-    for one in found:
-        if is_all or one.why not in _ABOUT_TO_BE_DELETED:
-            _log.warning("%s", one)
+    named = [str(one) for one in found if is_all or one.why not in _ABOUT_TO_BE_DELETED]
+    if named:
+        _log.warning("%s", "; ".join(named))

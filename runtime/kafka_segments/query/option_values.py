@@ -6,7 +6,8 @@ import json
 import os
 import re
 from collections.abc import Callable
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,6 +20,7 @@ __all__ = [
     "offsets_or",
     "one_of",
     "size_from",
+    "time_of",
     "to_boolean",
     "to_columns",
     "to_integer",
@@ -41,6 +43,7 @@ Parser = Callable[[str, str], Any]
 """Function from an option's name and text to its value."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"": 0, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30}
 PARTITIONS_EXAMPLE = '{"topicA":[0,1]}'
 _NUMBERS = '{"topicA":{"0":23,"1":-1}}'
@@ -183,6 +186,40 @@ def to_moment(name: str, text: str) -> datetime:
         return datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text))
     except ValueError as error:
         raise OptionError(f"option {name} is {text!r}; it is a time such as 2026-01-31T12:00:00Z") from error
+
+
+def time_of(name: str, time: Any) -> int | None:
+    """Return a time in milliseconds since 1970, rounded up, so that lower timestamps are before it.
+
+    Args:
+        name: of the argument, for errors.
+        time: milliseconds, a datetime with a time zone, or a text: milliseconds or ISO 8601, in UTC unless it
+            names another zone; None for None.
+
+    Raises:
+        OptionError: another form.
+
+    Example:
+        >>> time_of("--since", "2026-01-31T12:00:00Z")
+        1769860800000
+    """
+    moment = time
+    if isinstance(time, str):
+        if _INTEGER.fullmatch(time):
+            return int(time)
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(time)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            raise OptionError(f"{name} is {time}, without a time zone: give it one")
+        return -((_EPOCH - moment) // timedelta(milliseconds=1))
+    if time is not None and (not isinstance(time, int) or isinstance(time, bool)):
+        raise OptionError(
+            f"{name} {time!r}: give ISO 8601 as in 2026-01-31T12:00:00Z, a datetime with a time zone, or "
+            "milliseconds since 1970"
+        )
+    return time
 
 
 def to_time_zone(name: str, text: str) -> ZoneInfo:

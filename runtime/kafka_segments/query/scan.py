@@ -101,8 +101,8 @@ def scan(
         partitions: numbers, of all those topics; or topics with numbers, such as `("orders", 3)`.
         offsets: `(start, end)`: only records with start <= offset < end, None is open. Or a pair for each
             partition to read, by topic and number: missing offsets of these ranges are lost.
-        since: only records at or after this time: with a time zone, or milliseconds since 1970. Records
-            without a timestamp are excluded if a time is given.
+        since: only records at or after this time: with a time zone, a text in ISO 8601 (UTC unless it names a
+            zone), or milliseconds since 1970. Records without a timestamp are excluded if a time is given.
         until: only records before this time.
         isolation: "read_committed" excludes records of aborted and open transactions.
         columns: names, of `topic`, `partition` and those of `kafka_segments.segment.table.SCHEMA` and its

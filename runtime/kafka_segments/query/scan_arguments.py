@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_segments.errors import OptionError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
+from kafka_segments.query.option_values import time_of
 from kafka_segments.query.query import (
     EARLIEST,
     LATEST,
@@ -26,7 +27,7 @@ __all__ = ["OffsetRange", "Path", "Time", "places_of", "query_of_arguments", "te
 
 Path = str | os.PathLike[str]
 OffsetRange = tuple[int | None, int | None]
-Time = datetime | int
+Time = datetime | int | str
 
 _WHOLE = Limits(max_partition_bytes=1 << 62)
 
@@ -82,7 +83,7 @@ def query_of_arguments(
     """
     from kafka_segments.segment.columnar.stream import check_offsets
 
-    times = _milliseconds("since", since), _milliseconds("until", until)
+    times = time_of("since", since), time_of("until", until)
     query = replace(_of_partitions(topics, partitions, offsets), isolation=isolation, limits=_WHOLE)
     conditions = list(query.conditions)
     if not isinstance(offsets, Mapping):
@@ -159,15 +160,3 @@ def _skew(skew: Any) -> int | None:
     if skew is not None and (not isinstance(skew, int) or isinstance(skew, bool)):
         raise OptionError(f"max_timestamp_skew is {skew!r}; give a timedelta, or milliseconds")
     return skew
-
-
-def _milliseconds(name: str, time: Any) -> int | None:
-    """A time in milliseconds, rounded up, so that lower timestamps are before it."""
-    if isinstance(time, datetime):
-        if time.tzinfo is None:
-            raise OptionError(f"{name} is {time}, without a time zone: give it one")
-        since_epoch = time - datetime(1970, 1, 1, tzinfo=UTC)
-        return -(-since_epoch // timedelta(milliseconds=1))
-    if time is not None and (not isinstance(time, int) or isinstance(time, bool)):
-        raise OptionError(f"{name} is {time!r}; give a datetime with a time zone, or milliseconds since 1970")
-    return time
