@@ -121,6 +121,17 @@ def test_a_copy_that_contradicts_the_others_is_not_used(tmp_path: Path) -> None:
     assert any("contradicts a better copy" in reason for reason in account.reasons())
 
 
+@pytest.mark.parametrize("number", range(len(BATCHES)))
+def test_of_three_copies_the_batch_of_two_is_taken(tmp_path: Path, number: int) -> None:
+    others = [*BATCHES[:number], (BATCHES[number][0], "x"), *BATCHES[number + 1 :]]
+    changed = partition(tmp_path / "changed", *others)
+    one, other = (partition(tmp_path / name, *BATCHES) for name in ("one", "other"))
+    for at, order in enumerate(((changed, one, other), (one, changed, other), (one, other, changed))):
+        account = salvaged(order, tmp_path / f"dest{at}")
+        assert account.result_bytes("t-0") == segment(one).read_bytes()
+        assert len(account.reasons()) == 1
+
+
 def test_two_topics_of_one_name_are_an_error_of_that_partition(tmp_path: Path) -> None:
     one, other = (partition(tmp_path / name, *BATCHES) for name in ("one", "other"))
     (other / "partition.metadata").write_text("version: 0\ntopic_id: BBBBBBBBBBBBBBBBBBBBBQ")

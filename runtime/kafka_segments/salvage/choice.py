@@ -9,9 +9,10 @@ come back. Everything that is passed over is compared with what was taken afterw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from kafka_segments.salvage.comparison import Outvoted
 from kafka_segments.salvage.confirmation import OtherPlaces
 from kafka_segments.salvage.ledger import (
     COVERED,
@@ -76,6 +77,7 @@ class Choice:
         num_copies: numbers of copies in the ledger, the most trusted first.
         is_compacted: whether the log cleaner has been in the log.
         cleaned: how far it has come.
+        outvoted: batches that are not taken, by file and offset.
 
     Attributes:
         start_offset: base offset of the first segment; None without any batch.
@@ -87,6 +89,7 @@ class Choice:
     num_copies: int
     is_compacted: bool
     cleaned: Traces
+    outvoted: Sequence[Outvoted] = ()
     start_offset: int | None = None
     end_offset: int = 0
     _next: int | None = None  # the lowest offset that may be taken
@@ -123,7 +126,24 @@ class Choice:
             if doubt:
                 self._cover(stretch._replace(doubt=doubt))
             else:
-                yield stretch
+                yield from self._not_outvoted(stretch)
+
+    def _not_outvoted(self, stretch: SoundStretch) -> Iterator[SoundStretch]:
+        """Yield the parts of a stretch without the batches in whose place most copies have others."""
+        rest: SoundStretch | None = stretch
+        for file, first, last in self.outvoted:
+            if rest is None or file != rest.file or not rest.first <= first <= rest.last:
+                continue
+            before = parts_at(self.files.source(file), rest, first)
+            if before.below is not None:
+                yield before.below
+            assert before.rest is not None  # it begins with the batch
+            found = parts_at(self.files.source(file), before.rest, last + 1)
+            assert found.below is not None
+            self._cover(found.below._replace(doubt="most copies have another batch at its offsets"))
+            rest = found.rest
+        if rest is not None:
+            yield rest
 
     def _pass_over(self, cursors: Iterable[_Cursor]) -> None:
         """Move cursors to where the offsets begin that were not taken yet."""

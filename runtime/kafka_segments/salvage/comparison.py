@@ -1,11 +1,13 @@
 """Comparison of stretches that were passed over with what is in the result for their offsets.
 
 Replicas hold the same bytes, so most of these are in the result already and need not be kept. What differs is
-kept in the quarantine.
+kept in the quarantine. A batch of the result in whose place most copies have another is outvoted: the choice
+is made anew without it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,9 +16,14 @@ from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, So
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in
 
-__all__ = ["compare_covered"]
+__all__ = ["Outvoted", "compare_covered"]
 
 _STEP = 1 << 20
+_MAX_VOTES = 10_000  # batches that are voted on
+
+
+Outvoted = tuple[int, int, int]
+"""A batch in whose place most copies have another: number of its file, first and last offset."""
 
 
 class _Taken(NamedTuple):
@@ -25,15 +32,21 @@ class _Taken(NamedTuple):
     piece: ResultPiece
     position: int
     size: int
+    first: int
     last: int
 
 
-def compare_covered(ledger: Ledger, files: SourceFiles) -> None:
-    """Add the fates of all stretches that were passed over.
+_Votes = dict[_Taken, dict[bytes, set[int]]]
+"""Of batches of the result: what other copies have in their place, and which copies that are."""
+
+
+def compare_covered(ledger: Ledger, files: SourceFiles, num_copies: int) -> set[Outvoted]:
+    """Add the fates of all stretches that were passed over; return which batches of the result are outvoted.
 
     Raises:
         ReadError: a file has changed since it was surveyed, or cannot be read any more.
     """
+    votes: _Votes = {}
     for stretch in ledger.stretches(COVERED):
         piece = next(ledger.pieces(stretch.first), None)
         if piece is not None and _is_alike(files, stretch, piece):
@@ -42,8 +55,13 @@ def compare_covered(ledger: Ledger, files: SourceFiles) -> None:
                 Fate(*place, Status.SAME, "", stretch.first, stretch.last, piece.segment, piece.to_position)
             )
         else:
-            for fate in _fates_of(ledger, files, stretch):
+            for fate in _fates_of(ledger, files, stretch, votes):
                 ledger.add_fate(fate)
+    return {
+        (taken.piece.file, taken.first, taken.last)
+        for taken, others in votes.items()
+        if max(map(len, others.values())) * 2 > num_copies
+    }
 
 
 def _is_alike(files: SourceFiles, stretch: SoundStretch, piece: ResultPiece) -> bool:
@@ -65,8 +83,8 @@ def _is_equal(one: Source, position: int, other: Source, other_position: int, si
     return True
 
 
-def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch) -> Iterator[Fate]:
-    """Compare batch by batch."""
+def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch, votes: _Votes) -> Iterator[Fate]:
+    """Compare batch by batch; note what differs."""
     taken_batches = _taken_from(ledger, files, stretch.first)
     taken = next(taken_batches, None)
     source = files.source(stretch.file)
@@ -84,12 +102,17 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch) -> Iter
                 to_position = taken.piece.to_position + taken.position - taken.piece.position
                 yield Fate(*place, Status.SAME, "", *offsets, taken.piece.segment, to_position)
                 continue
+        if taken is not None and taken.first <= offsets[1] and not stretch.doubt and len(votes) < _MAX_VOTES:
+            digest = hashlib.sha256(source.read(head.position, size)).digest()
+            votes.setdefault(taken, {}).setdefault(digest, set()).add(files[stretch.file].copy)
         reason = stretch.doubt or "the result has other batches at its offsets"
         yield Fate(*place, Status.QUARANTINED, reason, *offsets)
 
 
 def _taken_from(ledger: Ledger, files: SourceFiles, offset: int) -> Iterator[_Taken]:
     for piece in ledger.pieces(offset):
-        source = files.source(piece.file)
+        source, first = files.source(piece.file), piece.first
         for head in heads_in(source, piece.position, piece.end_position):
-            yield _Taken(piece, head.position, head.end_position - head.position, head.last_offset)
+            first = first if head.first_offset is None else head.first_offset
+            yield _Taken(piece, head.position, head.end_position - head.position, first, head.last_offset)
+            first = head.last_offset + 1

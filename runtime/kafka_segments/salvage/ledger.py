@@ -243,6 +243,18 @@ class Ledger:
         if before is not None:
             yield before
 
+    def mark(self) -> dict[str, int]:
+        """Return what `back_to` takes: which rows there are."""
+        return {
+            name: next(self._rows(name, f"SELECT COALESCE(MAX(rowid), 0) FROM {name}", ()))[0]
+            for name in _INDEXES
+        }
+
+    def back_to(self, mark: dict[str, int]) -> None:
+        """Remove all rows that were added since."""
+        for name, row in mark.items():
+            list(self._rows(name, f"DELETE FROM {name} WHERE rowid > ?", (row,)))
+
     def gaps(self, from_offset: int) -> Iterator[MissingOffsets]:
         """Yield missing offsets in their order, those from a log start offset on."""
         query = "SELECT first, last FROM gap WHERE last >= ? ORDER BY first"

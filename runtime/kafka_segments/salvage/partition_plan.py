@@ -17,7 +17,7 @@ from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.salvage.choice import Choice
-from kafka_segments.salvage.comparison import compare_covered
+from kafka_segments.salvage.comparison import Outvoted, compare_covered
 from kafka_segments.salvage.confirmation import confirm_doubted
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, Status
@@ -118,9 +118,15 @@ def make_plan(
             is_compacted = _survey(ledger, ranked, files, file, progress) or is_compacted
         confirm_doubted(ledger, files, len(ranked.copies))
         cleaned = _traces(files, log.cleaned_up_to)
-        choice = Choice(ledger, files, len(ranked.copies) + 1, is_compacted, cleaned)
-        choice.run()
-        compare_covered(ledger, files)
+        mark, outvoted = ledger.mark(), set[Outvoted]()
+        while True:
+            choice = Choice(ledger, files, len(ranked.copies) + 1, is_compacted, cleaned, sorted(outvoted))
+            choice.run()
+            found_others = compare_covered(ledger, files, len(ranked.copies))
+            if found_others <= outvoted:
+                break
+            outvoted |= found_others
+            ledger.back_to(mark)
     except BaseException:
         files.close()
         raise
