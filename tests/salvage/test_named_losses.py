@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,15 @@ def note(source: Path, name: str, offset: int) -> None:
 def missing(account: Account) -> list[tuple[int, int]]:
     """The offsets that the manifest says are in no copy."""
     return [(one["first_offset"], one["last_offset"]) for one in account.only()["missing"]]
+
+
+@pytest.mark.parametrize("name", [WATERMARK, RECOVERY])
+def test_an_end_that_all_copies_have_lost_is_a_loss(source: Path, tmp_path: Path, name: str) -> None:
+    segment(source, 12).write_bytes(b"")
+    shutil.copytree(source, tmp_path / "other" / "t-0")
+    note(source, name, 18)
+    account = salvaged([source.parent, tmp_path / "other"], tmp_path / "dest")
+    assert missing(account) == [(12, 17)]
 
 
 @pytest.mark.parametrize("name", [WATERMARK, RECOVERY])

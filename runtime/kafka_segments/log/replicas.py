@@ -16,7 +16,7 @@ those before a segment that seems to be missing (`missing_segments`).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
@@ -117,7 +117,7 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     merger = _Merger(places, runs[0], is_compacted=is_compacted)
     for run in runs[1:]:
         merger.add(run)
-    log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits)
+    log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits, merger.astray)
     # A reader that searches a directory for a lost segment must not find diverged records.
     whole = tuple(path for path in log.copies if path not in merger.astray)
     limits = tuple(merger.limits.items())
@@ -149,8 +149,12 @@ def _log_of(
     pieces: Sequence[LogPiece],
     epochs: Sequence[LeaderEpoch],
     limits: Mapping[str, int] | None = None,
+    astray: Collection[str] = (),
 ) -> PartitionLog:
-    """Make a log of copies; `limits` has the trusted ones with their end offsets, None trusts all."""
+    """Make a log of copies; `limits` has the trusted ones with their end offsets, None trusts all.
+
+    What an astray copy notes counts up to its limit; any other may note records that it has lost.
+    """
     trusted = [copy for copy in copies if limits is None or copy.path in limits]
     start = max((offset for offset in _noted_starts(trusted, limits)), default=None)
     name = copies[0].topic, copies[0].partition
@@ -175,7 +179,7 @@ def _log_of(
         tuple(piece for piece in pieces if not _is_below(piece, noted)),
         topic_id=next((copy.topic_id for copy in copies if copy.topic_id), None),
         log_start_offset=start,
-        end=_end_noted(trusted, limits),
+        end=_end_noted(trusted, {path: limits[path] for path in astray if limits and path in limits}),
         copies=tuple(copy.path for copy in copies),
         findings=(*chain.from_iterable(copy.findings for copy in copies), *left_out),
         leader_epochs=tuple(epochs),
@@ -198,13 +202,11 @@ def _is_below(piece: LogPiece, start: int | None) -> bool:
     return start is not None and piece.end is not None and piece.end <= start
 
 
-def _end_noted(trusted: Sequence[PartitionCopy], limits: Mapping[str, int] | None) -> LogEnd:
+def _end_noted(trusted: Sequence[PartitionCopy], limits: Mapping[str, int]) -> LogEnd:
     def greatest(of: Callable[[LogEnd], int | None]) -> int | None:
         noted = ((of(copy.end), copy.path) for copy in trusted)
         known = ((offset, path) for offset, path in noted if offset is not None)
-        return max(
-            (offset if limits is None else min(offset, limits[path]) for offset, path in known), default=None
-        )
+        return max((min(offset, limits.get(path, offset)) for offset, path in known), default=None)
 
     is_live = any(copy.end.is_live for copy in trusted)
     return LogEnd(is_live, greatest(lambda end: end.high_watermark), greatest(lambda end: end.recovery_point))
