@@ -19,13 +19,13 @@ from kafka_segments.cli.opened_files import (
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
 from kafka_segments.cli.sources import GivenFile, files_of
-from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import (
     KafkaFormatError,
 )
 from kafka_segments.formats.entries import Damage, Record
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.findings import damage_words
 from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.templates import FIELDS, RecordFile, Template, unescaped
@@ -188,9 +188,7 @@ class _Cat:
         self._block.append(data)
         self._len_block += len(data)
         if self._len_block >= _LEN_BLOCK:
-            block, self._block, self._len_block = self._block, [], 0
-            with console.writing() as stdout:
-                stdout.write(b"".join(block))
+            self.flush()
 
     def _say_damage(self, damage: Damage) -> None:
         if self._conditions.touches(damage):

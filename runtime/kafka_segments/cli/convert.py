@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.parsing import add_examples
-from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import MissingCodecError, OptionError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import parse_directory_name
+from kafka_segments.log.findings import damage_words
 from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.segment.recompression import Recompression, recompress
 

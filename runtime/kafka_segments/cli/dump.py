@@ -34,6 +34,7 @@ from kafka_segments.errors import (
 from kafka_segments.formats.entries import Batch, Damage, Record
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.findings import damage_words
 from kafka_segments.segment.batch_records import ManyRows
 from kafka_segments.segment.segment import Segment
 
@@ -243,7 +244,7 @@ class _Dump:
     def _tell_damage(self, damage: Damage) -> None:
         self._outcomes.damaged(damage)
         if self._is_damage_repeated:
-            console.say(f"{text.damage_words(damage)}; {text.remedy(damage)}")
+            console.say(f"{damage_words(damage)}; {text.remedy(damage)}")
 
 
 def _select(

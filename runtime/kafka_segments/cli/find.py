@@ -19,7 +19,6 @@ from kafka_segments.cli.opened_files import CommittedFiles
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
 from kafka_segments.cli.sources import GivenFile, files_of, refuse_below_sources
-from kafka_segments.cli.text import damage_words
 from kafka_segments.errors import (
     KafkaFormatError,
     OptionError,
@@ -27,6 +26,7 @@ from kafka_segments.errors import (
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.findings import damage_words
 from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions

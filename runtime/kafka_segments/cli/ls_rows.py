@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.model import PartitionCopy, StoredSegment
@@ -94,30 +94,19 @@ def row_of(copy: PartitionCopy, segment: StoredSegment, figures: SegmentFigures)
     start = figures.first_offset
     if copy.log_start_offset is not None:  # records below it are deleted
         start = min(max(start, copy.log_start_offset), figures.end_offset)
+    alike = {one.name: getattr(figures, one.name) for one in fields(figures) if one.name != "first_offset"}
     return ListRow(
-        copy.topic,
-        copy.partition,
-        copy.path,
-        segment.path,
-        segment.base_offset,
-        figures.is_exact,
-        1,
-        1,
-        1,
-        1,
-        segment.size,
-        sum(one.size for one in segment.beside.values()),
-        start,
-        figures.end_offset,
-        figures.first_timestamp,
-        figures.max_timestamp,
-        figures.codecs,
-        figures.magics,
-        figures.num_batches,
-        figures.num_records,
-        int(is_old),
-        segment.size if is_old else 0,
-        figures.errors,
+        *(copy.topic, copy.partition, copy.path, segment.path, segment.base_offset),
+        num_topics=1,
+        num_partitions=1,
+        num_copies=1,
+        num_segments=1,
+        num_bytes=segment.size,
+        num_bytes_beside=sum(one.size for one in segment.beside.values()),
+        start_offset=start,
+        num_old_segments=int(is_old),
+        num_old_bytes=segment.size if is_old else 0,
+        **alike,
     )
 
 

@@ -7,16 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_segments.errors import MissingCodecError, ReadError, SegmentOrderError, TruncatedError
 from kafka_segments.errors.escaping import escape
-from kafka_segments.formats.entries import (
-    Batch,
-    ControlRecord,
-    Damage,
-    ExperimentalBatch,
-    Padding,
-    Record,
-)
+from kafka_segments.formats.entries import Batch, ControlRecord, Damage, ExperimentalBatch, Padding, Record
+from kafka_segments.log.findings import lost_offsets
 
-__all__ = ["counted", "damage_words", "file_line", "line", "lost_offsets", "moment_words", "remedy"]
+__all__ = ["counted", "file_line", "line", "moment_words", "remedy"]
 
 _LONGEST, _MAX_LEN_SHORTENED = 4096, 1024  # bytes of a value in a line
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -112,25 +106,6 @@ def remedy(damage: Damage) -> str:
     if isinstance(error, SegmentOrderError) and damage.first_lost_offset is None:
         return "compare the names and the first offsets of the files with those of a replica"
     return "take these offsets from a replica"
-
-
-def damage_words(damage: Damage) -> str:
-    """Return the message on damage: its place, what is wrong, and which offsets are missing."""
-    place = f"{damage.path}, position {damage.position} to {damage.end_position}"
-    return f"{place}: {type(damage.error).__name__}: {damage.error.detail}; {lost_offsets(damage)}"
-
-
-def lost_offsets(damage: Damage) -> str:
-    """Return which offsets are missing, in words."""
-    first, last = damage.first_lost_offset, damage.last_lost_offset
-    if first is None and last is None:
-        neighbours_known = damage.previous_offset is not None and damage.next_offset is not None
-        return "no offsets lost" if neighbours_known else "offsets lost: unknown"
-    if last is None:
-        return f"offsets lost: {first} and above"
-    if first is None:
-        return f"offsets lost: up to {last}"
-    return f"offsets lost: {first} to {last}"
 
 
 def _data(data: bytes | None) -> str:

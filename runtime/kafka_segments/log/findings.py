@@ -13,7 +13,16 @@ from typing import Any
 from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecError
 from kafka_segments.formats.entries import Damage, SoundBatches
 
-__all__ = ["LEFT_OUT_KINDS", "Finding", "Findings", "Kind", "data_loss", "of_kinds", "summarize_damage"]
+__all__ = [
+    "LEFT_OUT_KINDS",
+    "Finding",
+    "Findings",
+    "Kind",
+    "damage_words",
+    "data_loss",
+    "lost_offsets",
+    "of_kinds",
+]
 
 
 class Kind(Enum):
@@ -126,7 +135,7 @@ class Finding:
             size = self.damage.end_position - self.damage.position
             return f"{self._place}: the last batch is not whole yet ({size} bytes); read again later"
         if self.damage is not None:
-            return summarize_damage(self.damage)
+            return damage_words(self.damage)
         if self.error is not None:
             return str(self.error)
         return f"{self._place}: {self.detail}" if self.path else self.detail
@@ -197,12 +206,20 @@ def data_loss(loss: Finding, advice: str = "") -> DataLossError:
     )
 
 
-def summarize_damage(damage: Damage) -> str:
-    """Render damage for people: place, error, and the offsets that may be lost."""
+def damage_words(damage: Damage) -> str:
+    """Return the message on damage: its place, what is wrong, and which offsets are missing."""
+    place = f"{damage.path}, position {damage.position} to {damage.end_position}"
+    return f"{place}: {type(damage.error).__name__}: {damage.error.detail}; {lost_offsets(damage)}"
+
+
+def lost_offsets(damage: Damage) -> str:
+    """Return which offsets are missing, in words."""
     first, last = damage.first_lost_offset, damage.last_lost_offset
     if first is None and last is None:
-        lost = "offsets lost: unknown or none"
-    else:
-        lost = f"offsets lost: {'?' if first is None else first} to {'?' if last is None else last}"
-    where = f"{damage.path}, position {damage.position} to {damage.end_position}"
-    return f"{where}: {type(damage.error).__name__}: {damage.error.detail}; {lost}"
+        neighbours_known = damage.previous_offset is not None and damage.next_offset is not None
+        return "no offsets lost" if neighbours_known else "offsets lost: unknown"
+    if last is None:
+        return f"offsets lost: {first} and above"
+    if first is None:
+        return f"offsets lost: up to {last}"
+    return f"offsets lost: {first} to {last}"
