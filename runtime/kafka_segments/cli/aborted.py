@@ -10,7 +10,7 @@ from typing import Any
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
 from kafka_segments.cli.sources import matches_of
-from kafka_segments.errors import KafkaFormatError, OutputError
+from kafka_segments.errors import KafkaFormatError, OptionError, OutputError
 from kafka_segments.errors.escaping import escape
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import with_ends
@@ -77,6 +77,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     try:
         for log in logs:
+            if not log.pieces:
+                raise OptionError(
+                    "nothing beside it says what is in it: dump and cat read it", path=log.copies[0]
+                )
             status = max(status, _print(places, log, asked, arguments))
         with console.writing() as stdout:
             stdout.flush()

@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import re
+import tarfile
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +19,7 @@ import zstandard
 from kafka_segments import formats
 from kafka_segments.errors import LengthMismatchError, OptionError, TruncatedError, UnsupportedMagicError
 from kafka_segments.formats.entries import Batch, Damage, Padding
-from kafka_segments.formats.file_names import SEGMENT_NAME, is_address, parse_directory_name
+from kafka_segments.formats.file_names import SEGMENT_NAME, TIERED_NAME, is_address, parse_directory_name
 from kafka_segments.io.storage import Source, open_source
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.segment.scan.entry_scan import first_offset_in_name
@@ -26,7 +27,8 @@ from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = ["check_is_log", "checked_file", "is_single_file", "refuse_other_file"]
 
-_MAX_LEN_HEAD = 64
+_MAX_LEN_HEAD = tarfile.BLOCKSIZE
+_PIPED = "FILE | kafka-segments dump -"
 _INDEX_NAME = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
 _BY_SUFFIX = {
     "index": ("an offset index", "kafka_segments.segment.index_files.read_offset_index"),
@@ -53,13 +55,18 @@ def _read_gzip(head: bytes) -> None:
 
 # Functions that read the beginning of a file, and raise one of `_REFUSALS` if it has another format.
 _BY_HEAD: tuple[tuple[Callable[[bytes], object], str, str], ...] = (
-    (_read_gzip, "compressed by gzip", "gzip -dc"),
-    (zstandard.get_frame_parameters, "compressed by zstd", "zstd -dc"),
-    (lz4.frame.get_frame_info, "compressed by lz4", "lz4 -dc"),
-    (lambda head: lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(head), "compressed by xz", "xz -dc"),
-    (lambda head: bz2.BZ2Decompressor().decompress(head), "compressed by bzip2", "bzip2 -dc"),
+    (_read_gzip, "compressed by gzip", f"gzip -dc {_PIPED}"),
+    (zstandard.get_frame_parameters, "compressed by zstd", f"zstd -dc {_PIPED}"),
+    (lz4.frame.get_frame_info, "compressed by lz4", f"lz4 -dc {_PIPED}"),
+    (
+        lambda head: lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(head),
+        "compressed by xz",
+        f"xz -dc {_PIPED}",
+    ),
+    (lambda head: bz2.BZ2Decompressor().decompress(head), "compressed by bzip2", f"bzip2 -dc {_PIPED}"),
+    (lambda head: tarfile.TarInfo.frombuf(head, "utf-8", "strict"), "a tar archive", "tar -xf FILE"),
 )
-_REFUSALS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, RuntimeError, OSError)
+_REFUSALS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, RuntimeError, OSError, tarfile.TarError)
 
 
 def refuse_other_file(path: str) -> None:
@@ -78,12 +85,9 @@ def refuse_other_file(path: str) -> None:
         what_reads = f"; {reader} reads it" if reader else ""
         raise OptionError(f"this is {kind}, not a log{what_reads}", path=path)
     head = _head(path)
-    for read, what, tool in _BY_HEAD:
+    for read, what, command in _BY_HEAD:
         if len(head) > formats.LEN_PREFIX and _has_format(read, head):
-            raise OptionError(
-                f"this file is {what}, not a log; if a log is in it: {tool} FILE | kafka-segments dump -",
-                path=path,
-            )
+            raise OptionError(f"this file is {what}, not a log; if a log is in it: {command}", path=path)
 
 
 def _has_format(read: Callable[[bytes], object], head: bytes) -> bool:
@@ -134,8 +138,10 @@ def is_single_file(path: str) -> bool:
     """Return whether a path is a file of this machine outside of a partition's directory."""
     if is_address(path) or not os.path.isfile(path):
         return False
-    directory = os.path.basename(os.path.dirname(os.path.abspath(path)))
-    return parse_directory_name(directory) is None
+    directory, name = os.path.split(os.path.abspath(path))
+    return (
+        TIERED_NAME.fullmatch(name) is not None or parse_directory_name(os.path.basename(directory)) is None
+    )
 
 
 def checked_file(path: str, source: Source | None = None) -> StoredSegment:

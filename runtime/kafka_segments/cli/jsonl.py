@@ -20,7 +20,7 @@ _RECORD = (
     b'"key":%b,"value":%b,"headers":[%b],"control":%b}\n'
 )
 _EXPERIMENTAL_KEYS = ("ignores_message_attributes", "has_metadata_first")
-_BATCH_KEYS = tuple(field.name for field in fields(Batch) if field.name != "previous_offset")
+_BATCH_KEYS = tuple(field.name for field in fields(Batch) if field.compare)
 
 
 def line(event: Batch | Record | Damage | Padding, path: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kafka_segments.cli import console
@@ -116,10 +117,20 @@ def _is_listed(places: Places, path: str) -> bool:
 
 
 def _listed(places: Places, path: str) -> Iterator[GivenFile]:
-    is_named = TIERED_NAME.fullmatch(path.rpartition("/")[2]) is not None
+    if TIERED_NAME.fullmatch(path.rpartition("/")[2]):
+        yield _of_tier(places, path)
+        return
     for copy in discover(places, [path], prefer_names=True):
-        left_out = of_kinds(copy.findings, *LEFT_OUT_KINDS)
-        for one in left_out if copy.is_tiered and not is_named else ():
+        for one in of_kinds(copy.findings, *LEFT_OUT_KINDS) if copy.is_tiered else ():
             console.say(f"{one.path}: left out: {one.detail}")
         for segment in copy.segments:
             yield GivenFile(segment.path, segment)
+
+
+def _of_tier(places: Places, path: str) -> GivenFile:
+    """A tier's segment; where nothing beside it explains it, as it is."""
+    with suppress(OptionError):
+        for copy in discover(places, [path], prefer_names=True):
+            for segment in copy.segments:
+                return GivenFile(segment.path, segment)
+    return GivenFile(path)

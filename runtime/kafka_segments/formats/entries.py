@@ -31,8 +31,8 @@ class Batch:
     `size` counts all bytes, the offset and length fields included. `crc_valid` is None where the checksum
     was not computed. `compression` is None for an unknown codec number (`compression_id`). In magic 0 and 1
     `base_timestamp` is None, and `base_offset` and `num_records` are None where only the inner messages
-    have them. `previous_offset` is not in the file: the last sound offset before this entry. Defaults are
-    for fields that magic 0 and 1 lack.
+    have them. Not in the file are `previous_offset`, the last sound offset before this entry, and `num_left`,
+    bytes after the last whole message in a wrapper. Defaults are for fields that magic 0 and 1 lack.
     """
 
     path: str
@@ -58,6 +58,7 @@ class Batch:
     last_sequence: int = -1
     num_records: int | None
     previous_offset: int | None = field(default=None, compare=False, repr=False)
+    num_left: int = field(default=0, compare=False, repr=False)
 
     @property
     def end_position(self) -> int:

@@ -33,7 +33,7 @@ from kafka_segments.formats.file_names import (
 )
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.skipped_files import NO_SEGMENT, SkipCollector
+from kafka_segments.log.skipped_files import NO_SEGMENT, WITH_MORE, SkipCollector
 
 __all__ = ["Directory", "PartitionFinder", "Wanted", "run_at_once"]
 
@@ -151,7 +151,9 @@ class PartitionFinder:
         if self._descend(path, entries):
             return True
         if not is_match:
-            raise OptionError(self._why_empty(entries), path=path)
+            self.skipped.files(entries)
+            more = next((f"; {one}" for one in self.skipped.found if one.why == WITH_MORE), "")
+            raise OptionError(self._why_empty(entries) + more, path=path)
         return False
 
     def _add_file(self, path: str, is_match: bool) -> bool:
@@ -233,6 +235,7 @@ class PartitionFinder:
         tiered = tiered_names(entry.name, topic) if self._tiers else []
         if not self._holds(children):
             if plain and not tiered:
+                self.skipped.files(children)
                 self.skipped.add(entry.path, NO_SEGMENT)
             return (self._recursive or bool(tiered)) and self._descend(entry.path, children)
         found: tuple[TopicPartition, str | None] | None = (plain, None) if plain else None
@@ -327,6 +330,8 @@ def _why_unnamed(name: str) -> str:
             "the broker has put this directory aside (for deletion, a move to another disk, or as a stray) "
             "and would not read it; to read it all the same, copy it to a directory named TOPIC-PARTITION"
         )
+    if parse_directory_name(name) is not None:
+        return "the directory is named as a broker's, and its files as a tier's: give these by their names"
     return (
         "there are segments here, but the directory's name is not a partition's: "
         "name it TOPIC-PARTITION, or give the log directory above the partitions"

@@ -70,7 +70,9 @@ class Messages:
         first = last = None
         count = 0
         items.add(self.batch.size)
-        for offset, _body in iter_frames(self._inner):
+        num_left = len(self._inner)
+        for offset, body in iter_frames(self._inner):
+            num_left -= LEN_LOG_OVERHEAD + len(body)
             first = offset if first is None else first
             last = offset
             count += 1
@@ -78,7 +80,8 @@ class Messages:
         if first is None or last is None:
             raise CorruptBatchError("a compressed message with no messages in it")
         self._base = self._base_offset(last)
-        self.batch = replace(self.batch, base_offset=formats.wrap_long(self._base + first), num_records=count)
+        first = formats.wrap_long(self._base + first)
+        self.batch = replace(self.batch, base_offset=first, num_records=count, num_left=num_left)
 
     def _base_offset(self, last: int) -> int:
         """Return what is added to the inner offsets; 0 if they are absolute."""

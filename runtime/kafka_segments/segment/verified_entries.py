@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.codecs.bounds import possible_records
-from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
+from kafka_segments.errors import (
+    CorruptBatchError,
+    KafkaFormatError,
+    MissingExtraError,
+    raise_unless_file_at_fault,
+)
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import Source
@@ -179,6 +184,8 @@ def read_verified(
         )
         for record in records:
             seen.add(record)
+        if opened.num_left:  # Kafka's reader ends there without a word
+            raise CorruptBatchError(f"{opened.num_left} bytes are left after the last whole message")
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         found = verified_entry(opened)._replace(num_data_records=seen.num_data_records)

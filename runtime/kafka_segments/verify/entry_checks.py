@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka_segments.formats.file_names import METADATA_TOPIC
 from kafka_segments.segment.index_files import LeaderEpoch
 from kafka_segments.segment.verified_entries import VerifiedEntry
 from kafka_segments.verify.producer_checks import ProducerChecks
@@ -120,6 +121,8 @@ class EntryChecks:
         if entry.producer_id >= 0:
             self.has_transactions |= entry.is_transactional or entry.is_control
             self.producers.batch(entry, self.path)
+        elif entry.is_control and self._sink.topic not in ("", METADATA_TOPIC):
+            self._found("marker", "a control batch without a producer: consumers skip what is in it", entry)
         self._count(entry)
 
     def _count(self, entry: VerifiedEntry) -> None:

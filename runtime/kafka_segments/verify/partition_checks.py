@@ -28,6 +28,7 @@ from kafka_segments.segment.continuity import (
     swapped_out,
 )
 from kafka_segments.segment.index_files import ProducerEntry, read_producer_snapshot
+from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.verify.entry_checks import EntryChecks, EntryLimits, LogTotals
 from kafka_segments.verify.producer_checks import ProducerChecks
 from kafka_segments.verify.segment_checks import SegmentReading, check_segment
@@ -143,6 +144,8 @@ class _CopyChecks:
             self._beside = self._places.entries(copy.path)
         for one in copy.findings:
             self._unused(one)
+            if copy.is_tiered and one.kind is Kind.LEFT_OUT:
+                sink.note(f"{one.path}: {one.detail}")
         self._lineage()
         if copy.topic and not copy.is_tiered and not self._is_live:
             check_untrimmed(self._places, copy.path, self._files, sink)
@@ -212,7 +215,7 @@ class _CopyChecks:
     def _is_whole(self) -> bool:
         """Return whether no segment of the directory was left out, but those below the log start offset."""
         held = {one.base_offset for one in self._copy.segments}
-        if not held:
+        if not held or not (self._copy.topic or first_offset_in_name(self._files[0].path) is not None):
             return False
         names = [entry.name for entry in self._beside if re.fullmatch(r"\d{20}\.log", entry.name, re.ASCII)]
         return all(int(name[:-4]) in held or int(name[:-4]) < min(held) for name in names) and not any(

@@ -32,6 +32,7 @@ from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.segment.continuity import Extent, SegmentContents
 from kafka_segments.segment.header_summaries import HeaderSummary
+from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.segment.verified_entries import VerifiedEntry, iter_verified
 from kafka_segments.verify.catalogue import GROUPS
 from kafka_segments.verify.entry_checks import EntryChecks
@@ -51,6 +52,7 @@ _CHECKS: tuple[tuple[type[KafkaFormatError], str], ...] = (
     (CorruptBatchError, "records"),
     (ReadError, "unreadable"),
 )
+_LARGEST_RELATIVE = (1 << 31) - 1  # LogSegment.canConvertToRelativeOffset
 _LARGEST_BESIDE = 16 << 20
 """Bytes of an index or snapshot that is checked: in 160 MiB of memory; `segment.index.bytes` is 10 MiB."""
 
@@ -251,6 +253,12 @@ class _OneSegment:
                 self._wrong_index(check.path, detail)
         self._move(self._file.size)
         first, last = self._checks.first_offset, self._checks.last_offset
+        base = first_offset_in_name(self._file.path)
+        if base is not None and last is not None and last - base > _LARGEST_RELATIVE:
+            detail = (
+                f"it begins with {base} by its name, and holds offset {last}, which no index entry can have"
+            )
+            self._sink.add("segment-name", detail, path=self._file.path, first_offset=last, last_offset=last)
         return SegmentContents(
             self._file.path,
             self._file.segment.base_offset,

@@ -79,9 +79,10 @@ def _has_right_producers(checks: EntryChecks, table: VerifiedTable) -> bool:
     import numpy as np
 
     ids = table.of_batches("producer_id")
+    is_control = table.of_batches("is_control", 0)
     if (ids < 0).all():
-        return True
-    is_special = table.of_batches("is_transactional", 0) | table.of_batches("is_control", 0)
+        return not is_control.any()
+    is_special = table.of_batches("is_transactional", 0) | is_control
     sequences = table.of_batches("base_sequence")
     if (is_special != 0).any() or checks.producers.open or (sequences[ids >= 0] < 0).any():
         return False

@@ -286,7 +286,7 @@ def _damage(
     previous, following = neighbours
     first = None if previous is None else _offset(previous + 1)
     last = None if following is None else _offset(following - 1)
-    if first is not None and last is not None and last < first:
+    if last is not None and last < (first or 0):  # no offset is below 0
         first = last = None
     return Damage(path, *region, _without_frames(error), first, last, previous, following)
 
