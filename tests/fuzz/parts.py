@@ -27,7 +27,7 @@ from kafka_segments.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.segment.columnar.header_text import header_lists
 from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.segment.columnar.read_range import ReadRange
-from kafka_segments.segment.columnar.timestamp_range import MAX_MILLIS, check_timestamps
+from kafka_segments.segment.columnar.timestamp_range import MAX_MILLIS, fit_timestamps
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.transactions.excluded import ExcludedBatches
 
@@ -218,7 +218,7 @@ def convert(batch: pa.RecordBatch) -> None:
     assert len(lists) == batch.num_rows
     millis = batch.column("timestamp").view("int64").fill_null(-1).to_numpy()
     try:
-        check_timestamps(batch, millis)
+        fit_timestamps(batch, millis, "error")
     except TimestampRangeError as error:
         assert error.timestamp is not None and abs(error.timestamp) > MAX_MILLIS
 
