@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build wheels onefile bench bench-spark test-spark-versions test-library test-aarch64 clean
+.PHONY: help run test every-test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build wheels onefile bench bench-spark test-spark-versions test-library test-aarch64 clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
@@ -14,7 +14,11 @@ help: ## List every task with what it does
 run: ## Ingest the recorded segments into Parquet with Spark; print the table, three rows and the times
 	$(RUN) tools/run.py
 
-test: lint ## Lint, then run every test that this machine can run, and say which it cannot and why
+test: ## Lint, and run every test that this machine can run beside it, and say which it cannot and why
+	$(DEV) -c pass
+	@$(MAKE) --no-print-directory --jobs 2 lint every-test
+
+every-test: ## Run every test that this machine can run, without lint
 	$(DEV) tools/test.py
 
 test-fast: ## Run the tests that need neither Java nor Node nor a network

@@ -175,8 +175,8 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["KAFKA_SEGMENTS_LACKS"] = json.dumps(lacks)
     # Groups start in the order of tests/conftest.py, not by their number of tests.
-    # Three processes on two cores: those with Spark, stores and brokers wait for others half of their time.
-    spread = ["-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder"]
+    # Four processes on two cores: those with Spark, stores and brokers wait for others half of their time.
+    spread = ["-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder"]
     # A part names each test as it ends, and at last those that took longest.
     told = ["-v", "--durations=60"] if long else ["-q"]
     command = [sys.executable, "-m", "pytest", *told, *spread]

@@ -99,7 +99,7 @@ def test_every_other_file_of_a_log_directory(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.long
 def test_damaged_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = forms.pick(200, 20_000)
+    count = forms.pick(200, 6_000)
     seed = f"like kafka, {forms.pick('short', random.randrange(1 << 30))}"
     runs = []
     for number in range(count):
@@ -115,7 +115,7 @@ def test_damaged_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     dice = random.Random("indexes")
     partitions = sorted(path for path in RECORDED.rglob("*-0") if list(path.glob("*.timeindex")))
     runs: list[list[str]] = []
-    for number in range(forms.pick(25, 1500)):
+    for number in range(forms.pick(25, 500)):
         source, folder = dice.choice(partitions), tmp_path / str(number)
         folder.mkdir()
         for path in sorted(source.iterdir()):

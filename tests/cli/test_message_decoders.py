@@ -78,7 +78,7 @@ def test_damaged_messages(topic: str, tmp_path: Path) -> None:
     dice = random.Random(topic)
     pairs = pairs_of(topic)
     rows = []
-    for number in range(forms.pick(300, 20_000)):
+    for number in range(forms.pick(300, 8_000)):
         key, value = dice.choice(pairs)
         keys = b"" if key is None else key if dice.random() < 0.7 else changed(dice, key)
         rows.append(record(number, keys, None if value is None else changed(dice, value)))

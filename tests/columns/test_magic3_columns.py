@@ -143,7 +143,7 @@ def test_a_header_that_is_cut_off_is_short_or_damaged(cut: int) -> None:
 def test_damaged_batches_are_read_as_by_the_kaitai_classes() -> None:
     """Rows and damage of the compiled way are those of the exact way, without checksums."""
     dice, num_sound, num_damaged = random.Random(3), 0, 0
-    for _ in range(forms.pick(400, 20_000)):
+    for _ in range(forms.pick(400, 8_000)):
         attributes = dice.choice((0, IGNORES_ATTRIBUTES, IGNORES_ATTRIBUTES | METADATA_FIRST))
         data = MAGIC_2 + mutated(dice, made(attributes=attributes, base_offset=2)) + made(base_offset=90)
         damaged: list[Damage] = []

@@ -90,7 +90,7 @@ def test_recorded_segments_are_cleaned_as_kafka_has_it(
 
 @pytest.mark.oracle
 @pytest.mark.long
-@forms.examples(QUICK, 60, 5000)
+@forms.examples(QUICK, 60, 2000)
 @given(entries=segments(1), seed=st.integers(0, 255), share=st.sampled_from([0.5, 1.0, 0.0]))
 def test_generated_entries_are_cleaned_as_kafka_has_it(
     kafka39: Kafka, kafka43: Kafka, entries: list[Entry], seed: int, share: float

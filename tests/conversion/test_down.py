@@ -48,7 +48,7 @@ def test_records_below_the_offset_asked_for_are_left_out_as_kafka_has_it(kafka39
 
 @pytest.mark.oracle
 @pytest.mark.long
-@forms.examples(QUICK, 60, 5000)
+@forms.examples(QUICK, 60, 2000)
 @given(entries=segments(1))
 def test_generated_entries_go_down_as_kafka_has_it(kafka39: Kafka, entries: list[Entry]) -> None:
     data = encode_segment(entries)

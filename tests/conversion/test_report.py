@@ -74,7 +74,7 @@ def counts(report: ConversionReport) -> Counter[str]:
 
 
 @pytest.mark.long
-@forms.examples(QUICK, 60, 5000)
+@forms.examples(QUICK, 60, 2000)
 @given(entries=segments(2))
 @pytest.mark.parametrize("magic", [0, 1])
 def test_what_is_lost_on_the_way_down_is_what_differs(magic: int, entries: list[Entry]) -> None:

@@ -99,7 +99,7 @@ def test_recorded_messages_go_up_as_a_broker_takes_them(kafka39: Kafka) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.long
-@forms.examples(QUICK, 60, 5000)
+@forms.examples(QUICK, 60, 2000)
 @given(entries=segments(1))
 def test_generated_entries_go_up_as_kafkas_cleaner_has_it(kafka43: Kafka, entries: list[Entry]) -> None:
     """An entry alone becomes what Kafka 4 makes of it when it cleans a log, but for delete horizons."""

@@ -99,7 +99,7 @@ def test_any_filter_gives_the_rows_that_it_holds_for(folder: Path, connection: A
     plain = plain.set_column(at, "timestamp", plain["timestamp"].cast(pa.timestamp("us", tz="UTC")))
     connection.register("plain", plain)
 
-    @settings(max_examples=40)
+    @settings(max_examples=15)
     @given(trees(VALUES[folder]))
     def check(tree: Tree) -> None:
         where = sql_of(tree)

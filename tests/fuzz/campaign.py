@@ -50,8 +50,7 @@ def _short() -> Iterator[Job]:
     checked = "kernels columnar --count 500 --factor 40 --seed 2 --small-windows"
     yield _job("columnar", "every access checked", checked, CHECKED)
     yield _job("others", "few", f"{names} --count 30")
-    yield _job("memory", "few", "events records --count 600 --trace-memory")
-    yield _job("lines", "few", "all --lines --seed 2 --count 27")
+    yield _job("memory", "few", "events records --count 400 --trace-memory")
 
 
 def _kernels() -> Iterator[Job]:
@@ -65,7 +64,7 @@ def _kernels() -> Iterator[Job]:
 
 def _columnar() -> Iterator[Job]:
     """`read_batches`, half of it in small windows; again as above."""
-    for seed in range(6):
+    for seed in range(4):
         small = "--small-windows" if seed % 2 else ""
         yield _job("columnar", f"{small[2:]} {seed}".strip(), f"columnar --seed {seed} --count 50000 {small}")
     few = "columnar --seed 50 --small-windows --count"

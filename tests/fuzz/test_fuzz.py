@@ -15,8 +15,8 @@ from tests.fuzz.targets import all_targets
 
 Tell = Callable[[str, Mapping[str, int]], None]
 JOBS = [job for part in campaign.PARTS for job in campaign.jobs(part, full=forms.IS_FULL)]
-# Of the lines of decoders: a few dozen inputs for each target reach less than thousands.
-LEAST_COVERED = forms.pick(0.9, 0.95)
+LEAST_COVERED = 0.95
+"""Of the lines of decoders."""
 
 
 @pytest.mark.long
@@ -54,8 +54,8 @@ def test_the_full_plan_is_as_large_as_it_has_to_be() -> None:
             for _name in takewhile(lambda word: not word.startswith("--"), job.arguments):
                 counts[job.part] += count
     assert counts["kernels"] >= 10_000_000
-    assert counts["columnar"] >= 300_000
-    assert counts["others"] >= 400_000
+    assert counts["columnar"] >= 200_000
+    assert counts["others"] >= 1_000_000
     names = [(job.part, job.name) for part in campaign.PARTS for job in campaign.jobs(part, full=True)]
     assert len({*names}) == len(names)
 

@@ -96,7 +96,7 @@ def test_what_the_property_tests_damage_is_read_alike(judge: Judge, print_at_end
     """Their edits are others: blind ones, at every depth, always under a right checksum."""
     found: dict[bytes, None] = {}
 
-    @forms.examples(QUICK, 1000, 3000)
+    @forms.examples(QUICK, 400, 3000)
     @given(sealed_entries())
     def keep(data: bytes) -> None:
         found[data] = None

@@ -114,6 +114,7 @@ def test_a_library_that_is_missing_is_refused(tmp_path):
     assert done.returncode == 1 and "MachineCodeError" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.long(short=False)
 def test_the_same_sources_give_the_same_bytes(tmp_path):
     made = [
         machine_code.build(tmp_path / name, target, "window_loop|index_loop").read_bytes()

@@ -15,10 +15,8 @@ pytestmark = pytest.mark.packaging
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 SEGMENT = RECORDED / "kafka-4.3" / "clean" / "shapes-0" / "00000000000000000000.log"
-PYTHONS_OF_PARTS = pick(PYTHONS[:1], PYTHONS)
-"""For the extras that `spark` holds, and for PySpark: in the short form the oldest Python alone."""
-PYTHONS_OF_WHOLE = pick(PYTHONS[-1:], PYTHONS)
-"""For `spark` without PySpark: in the short form the newest Python alone."""
+PYTHONS_OF_EXTRAS = pick(PYTHONS[-1:], PYTHONS)
+"""In the short form the newest Python alone, for which decoders are compiled once."""
 
 
 def pairs(extra: str, pythons: list[ParameterSet]) -> list[ParameterSet]:
@@ -120,7 +118,7 @@ def test_the_core_alone(environments, version):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("extra", "version"), [*pairs("arrow", PYTHONS_OF_PARTS), *pairs("spark", PYTHONS_OF_WHOLE)]
+    ("extra", "version"), [*pairs("arrow", PYTHONS_OF_EXTRAS), *pairs("spark", pick([], PYTHONS))]
 )
 def test_arrow_reads_and_writes(environments, extra, version):
     done = environments(extra, version)("python", "-c", ARROW, SEGMENT)
@@ -128,7 +126,7 @@ def test_arrow_reads_and_writes(environments, extra, version):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", PYTHONS_OF_PARTS)
+@pytest.mark.parametrize("version", PYTHONS_OF_EXTRAS)
 @pytest.mark.parametrize("extra", ["construct", "arrow"])
 def test_construct_builds(environments, extra, version):
     done = environments(extra, version)("python", "-c", CONSTRUCT)
@@ -136,7 +134,7 @@ def test_construct_builds(environments, extra, version):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", PYTHONS_OF_PARTS)
+@pytest.mark.parametrize("version", PYTHONS_OF_EXTRAS)
 def test_construct_alone_brings_no_arrow(environments, version):
     done = environments("construct", version)("python", "-c", WITHOUT_ARROW)
     assert done.returncode == 0, done.stderr

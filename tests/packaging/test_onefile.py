@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.forms import pick
 from tests.house.commands import blocks
 from tests.packaging.isolated import ISOLATION
 from tests.packaging.pythons import PYTHONS
@@ -72,7 +73,8 @@ def run(pyz: Path, tmp_path: Path) -> Run:
     return run
 
 
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.long
+@pytest.mark.parametrize("version", pick(PYTHONS[-1:], PYTHONS))
 def test_dump_prints_what_kafka_reads(run: Run, version: tuple[int, int]) -> None:
     for codec in CODECS:
         name = f"kafka-4.3/clean/codec-{codec}-0/{0:020}.log"
@@ -82,7 +84,8 @@ def test_dump_prints_what_kafka_reads(run: Run, version: tuple[int, int]) -> Non
         assert (done.returncode, printed) == (0, list(map(json.loads, expected))), done.stderr
 
 
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.long
+@pytest.mark.parametrize("version", pick(PYTHONS[-1:], PYTHONS))
 def test_other_verbs_of_the_core(run: Run, version: tuple[int, int], tmp_path: Path) -> None:
     done = run("ls", "--headers", "--format", "jsonl", RECORDED / "kafka-2.8" / "clean", version=version)
     total = json.loads(done.stdout.splitlines()[-1])

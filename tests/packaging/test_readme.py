@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.packaging import readme
-from tests.packaging.test_extras import NUM_RECORDS, PYTHONS_OF_PARTS, PYTHONS_OF_WHOLE, RECORDED
+from tests.packaging.test_extras import NUM_RECORDS, PYTHONS_OF_EXTRAS, RECORDED
 
 pytestmark = pytest.mark.packaging
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", PYTHONS_OF_WHOLE)
+@pytest.mark.parametrize("version", PYTHONS_OF_EXTRAS)
 def test_the_readme_with_a_wheel(environments, version, tmp_path):
     said = readme.run_without_spark(environments("spark", version), tmp_path)
     readme.check(said)
@@ -26,7 +26,7 @@ spark.stop()
 
 @pytest.mark.spark
 @pytest.mark.long
-@pytest.mark.parametrize("version", PYTHONS_OF_PARTS)
+@pytest.mark.parametrize("version", PYTHONS_OF_EXTRAS)
 def test_the_readme_in_pyspark_with_a_wheel(environments, version, tmp_path):
     """README's program, then in its session another read."""
     run = environments("spark", version)

@@ -79,7 +79,7 @@ def test_arguments_are_those_of_scan() -> None:
 def test_any_predicate_gives_the_rows_that_it_holds_for(folder: Path) -> None:
     frame, expected = scan_segments(folder, columns=COLUMNS), pl.DataFrame(TABLES[folder])
 
-    @settings(max_examples=40)
+    @settings(max_examples=15)
     @given(trees(VALUES[folder]))
     def check(tree: Tree) -> None:
         predicate = polars_of(tree)

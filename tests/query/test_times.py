@@ -101,7 +101,7 @@ def test_kafkas_own_segments_find_the_same(tmp_path: Path) -> None:
         shutil.copytree(folder, copy)
         for path in copy.glob("*.log"):
             os.utime(path, (0, 0))  # which stands for the times of segments that have none
-        asked.append((log, sorted(times)[:: max(1, len(times) // pick(30, 60))]))
+        asked.append((log, sorted(times)[:: max(1, len(times) // pick(12, 60))]))
         lines += " ".join(map(str, (copy, log.log_start_offset or 0, *asked[-1][1]))) + "\n"
     jars = jvm.fetch_jars(HERE.parent / "segment" / "pom.xml")
     classes = jvm.compile_java([HERE / "java" / "OffsetsByTime.java"], jars)

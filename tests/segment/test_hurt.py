@@ -91,7 +91,7 @@ def assert_same_steps(path: Path) -> None:
 
 
 @pytest.mark.long
-@examples(settings(deadline=None), 60, 3000)
+@examples(settings(deadline=None), 60, 1500)
 @example(seed=14133)  # a base offset that is far too high
 @example(seed=20055)  # zeros to the end of a segment that others follow
 @example(seed=2**32 - 1)  # a base offset that is far too high, and the last one
@@ -120,7 +120,7 @@ def test_aborted_records_stay_aborted(tmp_path_factory: pytest.TempPathFactory, 
 
 
 @pytest.mark.long
-@examples(settings(deadline=None), 60, 3000)
+@examples(settings(deadline=None), 60, 1500)
 @given(seed=st.integers(0, 2**32))
 def test_lying_files_beside_the_segments_raise_nothing(
     tmp_path_factory: pytest.TempPathFactory, seed: int

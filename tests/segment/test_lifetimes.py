@@ -166,6 +166,7 @@ def test_the_stream_goes_through_the_c_interface_without_a_copy():
     assert [value for one in kept for value in one.column(0).to_pylist()] == [one[3] for one in EXPECTED]
 
 
+@pytest.mark.long(short=False)
 def test_no_offset_passes_two_gibibytes(tmp_path):
     """More than 2 GiB in one column: each chunk has offsets of its own, none of which wraps around."""
     zstandard = pytest.importorskip("zstandard")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.dataset
 import pytest
 from tests.builders import build
-from tests.forms import pick
 from tests.ingest.endings import HEEDING
 from tests.ingest.ingested import Run, Table, data_files, not_internal, parquet_rows, table_of
 from tests.spark import kafka_rows
@@ -189,8 +188,8 @@ ENDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "terminated", signal.SIGINT
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("ingest")
-@pytest.mark.long
-@pytest.mark.parametrize("number", pick([signal.SIGTERM], list(ENDS)))
+@pytest.mark.long(short=False)  # in every run, tests/ingest/test_ended_runs.py ends runs without Spark
+@pytest.mark.parametrize("number", list(ENDS))
 def test_a_signal_ends_a_run(workers_path: None, tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-c", HEEDING + COMMAND, "ingest", str(CLEAN), str(tmp_path / "out")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:

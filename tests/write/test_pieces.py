@@ -292,6 +292,7 @@ def test_the_worked_example() -> None:
     assert kafka_segments.predicted_size(rows, magic=1) == 78
 
 
+@pytest.mark.long(short=False)  # it compiles all encoders
 def test_no_access_is_outside(rows: pa.Table) -> None:
     """Compiled with checks of every access, where a wrong one stops the process: the same bytes."""
     code = (
