@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
@@ -14,6 +18,7 @@ from tests.ingest.ingested import Run, auditor, data_files, locally, parquet_row
 
 import kafka_segments
 from kafka_segments.cli.main import main
+from kafka_segments.errors import DataLossError
 
 CASES = Path(__file__).parents[1] / "vectors" / "cases"
 SARAMA = CASES / "sarama-last-offset-0"
@@ -203,3 +208,82 @@ def test_a_partition_that_does_not_go_on_is_left_out(
         *(("u", offset) for offset in range(12)),
     ]
     assert audit(table)[0] == 0
+
+
+def refusing(directory: Path, number: int = errno.EIO) -> Callable[[Any], Any]:
+    """What lists all directories but one."""
+    real = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if not isinstance(path, int) and os.path.abspath(path) == str(directory):
+            raise OSError(number, os.strerror(number), path)
+        return real(path)
+
+    return scandir
+
+
+@pytest.fixture(params=[("lost+found", errno.EACCES), ("u-0", errno.EIO)], ids=lambda param: param[0])
+def unlisted(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log directory in which one directory cannot be listed: root's, or one on a bad sector."""
+    name, number = request.param
+    logs = tmp_path / "logs"
+    directories.append(logs / "t-0", *directories.run_of(0, 9))
+    (logs / name).mkdir()
+    monkeypatch.setattr(os, "scandir", refusing(logs / name, number))
+    monkeypatch.chdir(tmp_path)
+    return logs / name
+
+
+@pytest.mark.parametrize(
+    ("words", "does"),
+    [
+        ("ls logs", "logs/t-0"),
+        ("verify logs", "verified: 1 partition, 1 segment"),
+        ("salvage logs out", r"t-0: "),
+        ("plan logs", r"t-0"),
+        ("report logs -o out.html", ""),
+        ("find --key k logs", ""),
+        ("find --text v logs", "value=.v8"),
+        ("dump logs --format text", "batch at "),
+        ("cat logs", "v"),
+        ("aborted logs", ""),
+        ("sizes logs", "records"),
+        ("ls logs/*", "logs/t-0"),
+        ("ingest --engine local logs table", r"t +0 +0 +9 "),
+    ],
+)
+def test_a_directory_that_cannot_be_listed(
+    unlisted: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    words: str,
+    does: str,
+) -> None:
+    """The rest is done, the directory is named, and the status is that of what cannot be opened."""
+    status = main(words.split())
+    out, err = capsys.readouterr()
+    page = Path("out.html").read_text() if "report" in words else ""
+    assert (status, f"{unlisted.name}: " in out + err + caplog.text + page) == (2, True), err
+    assert re.search(does, out + err), out + err
+
+
+def test_scan_beside_it(unlisted: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A partition that cannot be read is damage, as any other; root's directory is none."""
+    found = []
+    reader = kafka_segments.scan(unlisted.parent, on_damage=found.append)
+    assert reader.read_all().num_rows == 9
+    assert f"{unlisted}: it cannot be listed: " in caplog.text
+    assert [type(one.error) for one in found] == ([DataLossError] if unlisted.name == "u-0" else [])
+
+
+def test_a_partition_of_the_table_that_cannot_be_listed(tmp_path: Path, ingest: Run) -> None:
+    """It has not been cut back: the next run that can list it goes on with it."""
+    logs, table = tmp_path / "logs", tmp_path / "table"
+    directories.append(logs / "u-0", *directories.run_of(0, 3))
+    assert ingest(logs, table)[0] == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", refusing(logs / "u-0"))
+        directories.append(logs / "t-0", *directories.run_of(0, 3))
+        status, found, err = ingest(logs, table)
+        assert (status, found["total", -1]["records"], "was read up to" in err) == (2, "3", False), err
+    assert ingest(logs, table)[0] == 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from kafka_segments.errors import (
     DecompressionError,
     KafkaFormatError,
     MissingCodecError,
+    ReadError,
     TruncatedError,
     UnknownFormatError,
 )
@@ -285,3 +288,25 @@ def test_a_snapshot_ends_where_it_ended(bounds: dict[str, int], tmp_path: Path) 
     reader.pushFilters(offset_is(**bounds))
     rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
     assert [row["offset"] for row in rows] == [0, 1]
+
+
+@pytest.mark.parametrize(("mode", "loss"), CELLS)
+def test_a_partition_that_cannot_be_listed(
+    mode: str, loss: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment(tmp_path / "t-4", 0, *batches(0, 1))
+    (tmp_path / "t-5").mkdir()
+    real = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if path == str(tmp_path / "t-5"):
+            raise OSError(errno.EIO, "Input/output error", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    options = {"mode": mode, "failOnDataLoss": loss}
+    if mode == "FAILFAST":
+        with pytest.raises(ReadError, match="Input/output error"):
+            read(tmp_path, **options)
+    else:
+        assert offsets(read(tmp_path, **options)) == [0, 1]

@@ -13,7 +13,7 @@ from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_dr
 from kafka_segments.cli.ls_lines import Listing, write_listing
 from kafka_segments.cli.ls_rows import LEVELS, SORT_KEYS, ListRow, row_of, rows_at, sorted_rows
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
-from kafka_segments.cli.sources import matches_of
+from kafka_segments.cli.sources import paths_of
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import real_path
 from kafka_segments.io.filesystems import Places
@@ -129,15 +129,16 @@ def _copies(
     """Find the copies at all paths, each directory once; say what cannot be listed."""
     found: dict[str, PartitionCopy] = {}
     status = console.CLEAN
-    for one in given:
+    for path in paths_of(places, given):
         try:
-            if one == "-":
+            if isinstance(path, KafkaFormatError):
+                raise path
+            if path == "-":
                 raise OptionError("standard input cannot be listed: give directories or .log files")
-            for path in matches_of(places, one):
-                aside: list[SkippedFiles] = []
-                for copy in discover(places, [path], skipped=aside, prefer_names=True):
-                    _take(found, copy)
-                skipped += [other for other in aside if other not in skipped]
+            aside: list[SkippedFiles] = []
+            for copy in discover(places, [path], skipped=aside, prefer_names=True):
+                _take(found, copy)
+            skipped += [other for other in aside if other not in skipped]
         except KafkaFormatError as error:
             console.say(str(error))
             status = max(status, console.NOT_OPENED)

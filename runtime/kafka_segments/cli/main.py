@@ -11,6 +11,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.io.signals import ended_by_signals
+from kafka_segments.log.skipped_files import num_unlisted
 
 __all__ = ["main"]
 
@@ -73,8 +74,9 @@ def _command(given: list[str]) -> int:
     if arguments.run is None:
         parser.print_help(sys.stderr)
         return console.NOT_OPENED
+    before = num_unlisted()
     status: int = arguments.run(arguments)
-    return status
+    return status if num_unlisted() == before else max(status, console.NOT_OPENED)
 
 
 def _parser(verb: str | None = None) -> argparse.ArgumentParser:

@@ -18,7 +18,7 @@ from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
 from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.log.model import StoredSegment
 
-__all__ = ["GivenFile", "files_of", "matches_of", "refuse_below_sources"]
+__all__ = ["GivenFile", "files_of", "matches_of", "paths_of", "refuse_below_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +53,29 @@ def matches_of(places: Places, given: str) -> list[str]:
     return found
 
 
+def paths_of(places: Places, given: Sequence[str]) -> Iterator[str | KafkaFormatError]:
+    """Yield what was given, with the paths that a pattern stands for; or why it stands for none."""
+    for one in given:
+        try:
+            yield from matches_of(places, one)
+        except KafkaFormatError as error:
+            yield error
+
+
 def files_of(places: Places, given: Sequence[str]) -> Iterator[GivenFile | KafkaFormatError]:
     """The files to read, in order: of a directory its segments, partition by partition.
 
     Yields:
         A file; or what is wrong with one that was given.
     """
-    for one in given:
+    for path in paths_of(places, given):
         try:
-            for path in matches_of(places, one):
-                if _is_listed(places, path):
-                    yield from _listed(places, path)
-                else:
-                    yield GivenFile(path)
+            if isinstance(path, KafkaFormatError):
+                raise path
+            if _is_listed(places, path):
+                yield from _listed(places, path)
+            else:
+                yield GivenFile(path)
         except KafkaFormatError as error:
             yield error
 

@@ -220,6 +220,7 @@ def _subjects(
         except KafkaFormatError as error:
             summary.errors.append(error)
         skipped += found
+        summary.errors += [one.error for one in found if one.error is not None]
     summary.errors += chosen.absent()
     by_path = {copy.path: copy for copy in copies}
     ordered = sorted(by_path.values(), key=lambda one: (one.topic, one.partition, one.path))

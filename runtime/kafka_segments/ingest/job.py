@@ -186,7 +186,7 @@ def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> 
     check_topics(request.settings, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
     for at, log in enumerate(logs):
         partition_path(log.topic, log.partition, is_typed=not table.is_bare_directory)
-        if (log.topic, log.partition) in known:
+        if (log.topic, log.partition) in known and (log.pieces or not of_kinds(log.findings, Kind.DAMAGE)):
             is_strict = request.query.fail_on_data_loss
             state = known[log.topic, log.partition]
             states = partial(earlier_states, table, state)

@@ -127,7 +127,10 @@ def _add_match(finder: PartitionFinder, entry: FileEntry, ignore_missing: bool) 
     try:
         return finder.add_match(entry)
     except ReadError as error:
-        if ignore_missing and error.errno in (errno.ENOENT, errno.ENOTDIR):
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR) and not is_address(entry.path):
+            finder.skipped.unlisted(entry.path, error)
+            return True
+        if ignore_missing:
             return False
         raise
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kafka_segments.errors import OptionError, ReadError, raise_unless_file_at_fault
+from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.formats.file_names import (
     LEFT_ALONE,
     SEGMENT_NAME,
@@ -152,8 +152,9 @@ class PartitionFinder:
             return True
         if not is_match:
             self.skipped.files(entries)
+            unlisted = [one.error for one in self.skipped.found if one.error is not None]
             more = next((f"; {one}" for one in self.skipped.found if one.why == WITH_MORE), "")
-            raise OptionError(self._why_empty(entries) + more, path=path)
+            raise unlisted[0] if unlisted else OptionError(self._why_empty(entries) + more, path=path)
         return False
 
     def _add_file(self, path: str, is_match: bool) -> bool:
@@ -204,7 +205,9 @@ class PartitionFinder:
         held = None in interesting.values()
         children = run_at_once(path, self._children, [one.path for one in listed])
         for entry, inside in zip(listed, children, strict=True):
-            if inside is not None:
+            if isinstance(inside, ReadError):
+                self.skipped.unlisted(entry.path, inside)
+            elif inside is not None:
                 held = self._look_into(entry, inside, topic, beside) or held
         return held
 
@@ -252,14 +255,18 @@ class PartitionFinder:
             return True
         return self._wanted(name, None) if isinstance(name, str) else self._wanted(name.topic, name.partition)
 
-    def _children(self, path: str) -> list[FileEntry] | None:
-        """List a directory; None if it has vanished meanwhile, as a deleted topic's may."""
+    def _children(self, path: str) -> list[FileEntry] | ReadError | None:
+        """List a directory; None if it has vanished, as a deleted topic's may; the error if it cannot be.
+
+        What a store does not allow is no matter of one directory.
+        """
         try:
             return self._places.entries(path)
         except ReadError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR):
-                return None
-            raise
+            is_gone = error.errno in (errno.ENOENT, errno.ENOTDIR)
+            if is_address(path) and not is_gone:
+                raise
+            return None if is_gone else error
 
     def _holds(self, entries: Iterable[FileEntry]) -> bool:
         names = (entry.name for entry in entries)
@@ -318,10 +325,11 @@ class PartitionFinder:
         )
 
     def _peek(self, entry: FileEntry) -> Iterator[FileEntry]:
-        try:
-            yield from self._places.entries(entry.path) if entry.is_directory else ()
-        except ReadError as error:
-            raise_unless_file_at_fault(error)
+        inside = self._children(entry.path) if entry.is_directory else None
+        if isinstance(inside, ReadError):
+            self.skipped.unlisted(entry.path, inside)
+        elif inside is not None:
+            yield from inside
 
 
 def _why_unnamed(name: str) -> str:

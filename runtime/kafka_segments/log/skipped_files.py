@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kafka_segments.errors import ReadError
 from kafka_segments.formats.file_names import LEFT_ALONE, SEGMENT_NAME
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.loggers import get_logger
 
-__all__ = ["NO_SEGMENT", "WITH_MORE", "SkipCollector", "SkippedFiles", "log_skipped"]
+__all__ = ["NO_SEGMENT", "WITH_MORE", "SkipCollector", "SkippedFiles", "log_skipped", "num_unlisted"]
 
 _log = get_logger(__name__)
 
@@ -29,6 +30,7 @@ _SUFFIXES = {
 NO_SEGMENT = "no segment is in it"
 WITH_MORE = "a segment's name with more behind it: decompress or rename it, if it is to be read"
 _ENDS = (".log", *_SUFFIXES)
+_unlisted: list[str] = []
 _ABOUT_TO_BE_DELETED = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
 
 
@@ -39,10 +41,12 @@ class SkippedFiles:
     Attributes:
         paths: in the order in which they were found.
         why: for people.
+        error: of a directory that cannot be listed.
     """
 
     paths: tuple[str, ...]
     why: str
+    error: ReadError | None = None
 
     def __str__(self) -> str:
         num_more = len(self.paths) - _NUM_NAMED
@@ -55,11 +59,17 @@ class SkipCollector:
 
     def __init__(self) -> None:
         self._paths: dict[str, dict[str, None]] = {}
+        self._unlisted: list[SkippedFiles] = []
 
     @property
     def found(self) -> list[SkippedFiles]:
         """The skipped files, by reason."""
-        return [SkippedFiles(tuple(paths), why) for why, paths in self._paths.items()]
+        return [*self._unlisted, *(SkippedFiles(tuple(paths), why) for why, paths in self._paths.items())]
+
+    def unlisted(self, path: str, error: ReadError) -> None:
+        """Add a directory that cannot be listed; the rest is done without it."""
+        _unlisted.append(path)
+        self._unlisted.append(SkippedFiles((path,), f"it cannot be listed: {error.detail}", error))
 
     def add(self, path: str, why: str) -> None:
         """Add a file or directory; duplicates count once."""
@@ -83,6 +93,11 @@ class SkipCollector:
                 self.add(entry.path, _SUFFIXES[suffix])
             elif not SEGMENT_NAME.fullmatch(entry.name):
                 self.add(entry.path, "not the name of a segment")
+
+
+def num_unlisted() -> int:
+    """Return how many directories this process could not list up to now."""
+    return len(_unlisted)
 
 
 def log_skipped(found: Iterable[SkippedFiles], *, is_all: bool) -> None:

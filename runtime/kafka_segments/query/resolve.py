@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
 from kafka_segments.errors import OptionError
+from kafka_segments.formats.file_names import name_in, parse_directory_name
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogPiece, PartitionCopy, PartitionLog
 from kafka_segments.log.partition_dirs import Wanted
 from kafka_segments.log.replicas import resolve
-from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 from kafka_segments.query.prune import drop_by_partition
-from kafka_segments.query.query import INTERNAL_TOPICS, Query, Topics, topic_pattern
+from kafka_segments.query.query import INTERNAL_TOPICS, Query, TopicPartition, Topics, topic_pattern
 
 __all__ = ["logs_asked_for", "select", "whole_log"]
 
@@ -69,8 +70,10 @@ def logs_asked_for(
             return False
         return partition is None or drop_by_partition(topic, partition, query.conditions) is None
 
+    left_out: list[SkippedFiles] = []
+
     def copies_of(wanted: Wanted | None) -> list[PartitionCopy]:
-        return discover(places, paths, files, wanted, skipped, prefer_names=prefer_names)
+        return discover(places, paths, files, wanted, left_out, prefer_names=prefer_names)
 
     copies = copies_of(is_wanted)
     is_narrowed = bool(query.conditions) or is_needed is not None
@@ -87,8 +90,23 @@ def logs_asked_for(
         merged = {copy.topic for copy in _selected(copies, topics)}
     else:
         merged = set(filter(is_merged, {copy.topic for copy in copies}))
+    if skipped is None:
+        log_skipped(left_out, is_all=False)
+    else:
+        skipped[:] = left_out
     logs = resolve(places, [copy for copy in copies if copy.topic in merged])
-    return [*logs, *_unmerged(copy for copy in copies if copy.topic not in merged)]
+    logs += _unmerged(copy for copy in copies if copy.topic not in merged)
+    return [*logs, *_unlisted(left_out, {(log.topic, log.partition) for log in logs})]
+
+
+def _unlisted(left_out: Iterable[SkippedFiles], there: Container[TopicPartition]) -> Iterator[PartitionLog]:
+    """Yield partitions of whose only directory is known that it cannot be listed, with that as damage."""
+    for one in left_out:
+        name = parse_directory_name(name_in(one.paths[0]))
+        if one.error is not None and name is not None and (name.topic, name.partition) not in there:
+            key, error = (name.topic, name.partition), one.error
+            found = Finding(Kind.DAMAGE, *key, error.detail, path=error.path, error=error)
+            yield PartitionLog(*key, (), copies=one.paths, findings=(found,))
 
 
 def _unmerged(copies: Iterable[PartitionCopy]) -> Iterator[PartitionLog]:

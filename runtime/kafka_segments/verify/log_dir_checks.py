@@ -79,7 +79,7 @@ def _check_names(skipped: Sequence[SkippedFiles], sink: CheckSink) -> None:
         if one.why in (NO_SEGMENT, WITH_MORE):  # lawful: a broker fills it, or ignores it
             sink.note(str(one))
             continue
-        for path in one.paths:
+        for path in one.paths if one.error is None else ():
             if path.endswith(_PUT_ASIDE):
                 continue  # lawful: a broker has put it aside
             sink.add("file-name" if path.endswith(".log") else "directory-name", one.why, path=path)
