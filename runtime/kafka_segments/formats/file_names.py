@@ -17,6 +17,7 @@ __all__ = [
     "NO_END",
     "SEGMENT_NAME",
     "TIERED_NAME",
+    "WHY_LEFT_ALONE",
     "InnerPath",
     "PartitionNumber",
     "SegmentPath",
@@ -39,7 +40,14 @@ NO_END = MAX_OFFSET + 1
 SEGMENT_NAME = re.compile(r"(\d{20})\.log", re.ASCII)
 TIERED_NAME = re.compile(r"(\d{20})-([A-Za-z0-9_-]{22})\.(log|rsm-manifest)", re.ASCII)
 METADATA_TOPIC = "__cluster_metadata"
-LEFT_ALONE = ("-delete", "-future", "-stray")
+WHY_LEFT_ALONE = {
+    "-delete": "a broker has put it aside for deletion (-delete), and removes it after a while",
+    "-future": "a copy that a broker was moving to another disk (-future), of a partition that is elsewhere",
+    "-stray": "a broker has put it aside, since the partition is not assigned to it (-stray); to read it, "
+    "copy it to a directory named TOPIC-PARTITION",
+}
+"""Ends of the names of directories that a broker has put aside, with the reason."""
+LEFT_ALONE = tuple(WHY_LEFT_ALONE)
 _TOPIC = r"[a-zA-Z0-9._-]{1,249}"  # Topic.detectInvalidTopic
 _LEGAL_TOPIC = re.compile(_TOPIC)
 _PARTITION = re.compile(r"0|[1-9][0-9]{0,9}")

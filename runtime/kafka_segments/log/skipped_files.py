@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_segments.errors import ReadError
-from kafka_segments.formats.file_names import LEFT_ALONE, SEGMENT_NAME
+from kafka_segments.formats.file_names import LEFT_ALONE, SEGMENT_NAME, WHY_LEFT_ALONE
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.loggers import get_logger
 
@@ -15,12 +15,6 @@ __all__ = ["NO_SEGMENT", "WITH_MORE", "SkipCollector", "SkippedFiles", "log_skip
 _log = get_logger(__name__)
 
 _NUM_NAMED = 3  # paths of a kind in the message; the others are counted
-_ASIDE = {
-    "-delete": "a broker has put it aside for deletion (-delete), and removes it after a while",
-    "-future": "a copy that a broker was moving to another disk (-future), of a partition that is elsewhere",
-    "-stray": "a broker has put it aside, since the partition is not assigned to it (-stray); to read it, "
-    "copy it to a directory named TOPIC-PARTITION",
-}
 _SUFFIXES = {
     ".deleted": "a broker has renamed it to delete it (.deleted), at the latest when it starts",
     ".cleaned": "unfinished work of the log cleaner (.cleaned), which a broker deletes when it starts",
@@ -31,7 +25,7 @@ NO_SEGMENT = "no segment is in it"
 WITH_MORE = "a segment's name with more behind it: decompress or rename it, if it is to be read"
 _ENDS = (".log", *_SUFFIXES)
 _unlisted: list[str] = []
-_ABOUT_TO_BE_DELETED = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
+_ABOUT_TO_BE_DELETED = (WHY_LEFT_ALONE["-delete"], _SUFFIXES[".deleted"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,7 @@ class SkipCollector:
     def directory(self, entry: FileEntry) -> None:
         """Add a directory without a partition's name."""
         suffix = next((one for one in LEFT_ALONE if entry.name.endswith(one)), None)
-        self.add(entry.path, "its name is not TOPIC-PARTITION" if suffix is None else _ASIDE[suffix])
+        self.add(entry.path, "its name is not TOPIC-PARTITION" if suffix is None else WHY_LEFT_ALONE[suffix])
 
     def files(self, entries: Iterable[FileEntry]) -> None:
         """Add the files of a partition's directory that a broker ignores, deletes, or has yet to swap in."""
