@@ -104,6 +104,26 @@ def test_verbs_that_are_given_a_directory(damaged: Path, run: Run, verb: str, fo
     assert run(verb, "--format", form, damaged / "broken-0")[0] in (0, 2)
 
 
+@pytest.mark.parametrize("form", [*FORMATS, "csv"])
+@pytest.mark.parametrize("level", [[], ["-l"]])
+def test_ls(damaged: Path, run: Run, level: list[str], form: str) -> None:
+    status, said = run("ls", *level, "--format", form, damaged)
+    assert status in (0, 1, 2)
+    assert FORGED in said
+
+
+def test_what_a_terminal_shows_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "_SECONDS_BEFORE", 0.0)
+    line = console._WaitingLine(f"reading {HOSTILE}")
+    while not (text := capfd.readouterr().err):
+        pass
+    line.end()
+    check_shown(text.removeprefix(console._CLEAR_LINE))
+    assert FORGED in text
+
+
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("options", [[], ["--isolation", "read_committed"], ["--headers-only"]])
 def test_dump(damaged: Path, run: Run, options: list[str], form: str) -> None:

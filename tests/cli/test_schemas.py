@@ -153,6 +153,25 @@ def test_compiler_that_is_missing(
 
 
 @pytest.mark.node
+def test_no_code_of_the_current_folder_is_run(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Also not if NODE_PATH names a place that has the compiler."""
+    (folder / "scripts").mkdir()
+    script = shutil.copy(ROOT / "compiler" / "ksc.js", folder / "scripts")
+    monkeypatch.setattr(kaitai_compiler, "_driver", lambda _folder: script)
+    monkeypatch.setenv("NODE_PATH", str(ROOT / "compiler" / "node_modules"))
+    planted = folder / "node_modules" / "js-yaml" / "index.js"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"require('fs').writeFileSync({json.dumps(str(folder / 'run'))}, '')")
+    (folder / "here").mkdir()
+    (folder / "node_modules").rename(folder / "here" / "node_modules")
+    monkeypatch.chdir(folder / "here")
+    assert main(["schemas", "export", "out", "--language", "go"]) == 0
+    assert not (folder / "run").exists()
+
+
+@pytest.mark.node
 def test_a_package(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["schemas", "export", "out", "--language", "java", "--package", "org.example"]) == 0
     assert "package org.example;" in (folder / "out/org/example/KafkaVarint.java").read_text()

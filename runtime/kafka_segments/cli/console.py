@@ -102,7 +102,7 @@ class _WaitingLine:
     """A line that says what is being done, drawn again each second by a thread."""
 
     def __init__(self, words: str) -> None:
-        self._words = words
+        self._words = shown(words)
         self._is_over = threading.Event()
         self._is_shown = False
         self._lock = threading.Lock()

