@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from kafka_segments.errors import OptionError
@@ -111,6 +111,20 @@ def test_matches_that_begin_with_a_class_are_those_of_re(
     match, test = pattern.search(data, start), MatchesPattern(pattern)
     assert test.find_raw(data, start) == (None if match is None else match.span())
     assert test.holds(plain_record(None, data, ())) is (pattern.search(data) is not None)
+
+
+@pytest.mark.filterwarnings("ignore:Possible")
+@given(st.text("[]^k-*\\\\?+{,1}", max_size=8), st.lists(st.sampled_from(b"[]^k-1"), max_size=8).map(bytes))
+@example("[^]]*k", b"kk")
+@example("[]]k", b"]k")
+def test_any_expression_with_classes_is_searched_as_re_does(text: str, data: bytes) -> None:
+    try:
+        pattern = compiled_pattern(text)
+    except OptionError:
+        assume(False)
+    match, test = pattern.search(data), MatchesPattern(pattern)
+    assert test.find_raw(data) == (None if match is None else match.span())
+    assert match is None or test.needle is None or test.needle in match[0]
 
 
 @pytest.mark.parametrize("text", ["(", "a**", "[", "\\"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -70,6 +71,18 @@ def test_another_path_is_refused_with_what_it_may_be(text: str) -> None:
 def test_what_is_no_json_is_an_error_of_ours(data: bytes) -> None:
     with pytest.raises(DecodeError, match="this is not JSON"):
         read_json(data)
+
+
+@pytest.mark.parametrize("part", [b"[]", b"{}", b"1", b'{"a":0}'])
+def test_a_document_of_millions_of_values_is_not_read(part: bytes) -> None:
+    data = b"[" + part + (b"," + part) * (1 << 21) + b"]"
+    tracemalloc.start()
+    try:
+        with pytest.raises(OptionError, match="more than 524,288 values"):
+            read_json(data)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_integers_of_any_length_are_exact_and_take_no_time() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 
 import pytest
 from tests.builders.build import batch, record
@@ -21,8 +22,8 @@ ENDLESS = re.compile(rb"(a+)+b")
 
 def test_a_test_is_ended_and_the_signal_is_free_again() -> None:
     bound, before = TimeBound(0.02), signal.getsignal(signal.SIGVTALRM)
-    with bound.ticking(), pytest.raises(OptionError, match="a test took more than"):
-        bound.run(lambda: ENDLESS.search(b"a" * 60))
+    with bound.ticking(), pytest.raises(OptionError, match="the test takes more than"):
+        bound.run(lambda: ENDLESS.search(b"a" * 60), 60)
     assert signal.getsignal(signal.SIGVTALRM) == before
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
@@ -30,7 +31,7 @@ def test_a_test_is_ended_and_the_signal_is_free_again() -> None:
 def test_many_short_tests_are_not_ended() -> None:
     bound = TimeBound(0.01)
     with bound.ticking():
-        assert all(bound.run(lambda: ENDLESS.search(b"aab")) is not None for _ in range(50_000))
+        assert all(bound.run(lambda: ENDLESS.search(b"aab"), 3) is not None for _ in range(50_000))
 
 
 def test_the_records_after_it_are_found() -> None:
@@ -45,3 +46,28 @@ def test_the_records_after_it_are_found() -> None:
     (undecided,) = [one for one in found if isinstance(one, UndecidedPlace)]
     assert (undecided.position, undecided.offset) == (0, 6)
     assert "pattern '(a+)+b'" in undecided.detail
+
+
+def test_many_records_that_take_long_are_no_more_than_some() -> None:
+    """The rest is undecided at once: a log of any size costs what its bytes allow."""
+    records = [record(at, b"k", b"a" * 60) for at in range(1000)]
+    bound, started = TimeBound(0.05), time.process_time()
+    with bound.ticking():
+        search = SegmentSearch(
+            open_source(batch(0, records)), Conditions((MatchesPattern(ENDLESS),)), bound=bound
+        )
+        found = list(search.events())
+    assert time.process_time() - started < 5
+    assert len([one for one in found if isinstance(one, UndecidedPlace)]) == 1000
+    assert "tests before it have taken too long" in found[-1].detail  # type: ignore[union-attr]
+
+
+def test_what_is_tested_pays_for_more() -> None:
+    bound = TimeBound(0.02)
+    with bound.ticking():
+        for _ in range(5):
+            with pytest.raises(OptionError):
+                bound.run(lambda: ENDLESS.search(b"a" * 60), 60)
+        with pytest.raises(OptionError, match="before it"):
+            bound.run(lambda: None, 60)
+        bound.run(lambda: None, 100_000_000)

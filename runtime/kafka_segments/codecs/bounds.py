@@ -112,7 +112,7 @@ class ItemBudget:
         self._room -= num_items
         if self._is_bounded and self._room < 0:
             raise DecompressionError(
-                f"the compressed batches up to here hold more records, headers and fields of control records "
+                f"the compressed batches up to here hold more records, headers, control records and messages "
                 f"than are read by default: {ITEMS_PER_BYTE} for each byte of them, and {MORE_ITEMS} more "
                 "(Kafka itself has no limit); "
                 f"a max_decompressed above {DEFAULT_MAX_DECOMPRESSED} lifts this bound, if the data can be "

@@ -34,10 +34,10 @@ Part = Literal["any", "key", "value", "headers"]
 # What may stand in a regular expression without being a literal. A literal that is repeated may be missing.
 _TOKEN = re.compile(
     r"(?P<literal>\\[^0-9A-Za-z]|[^\\\[\](){}.^$|?*+])|(?P<repeat>[?*]|\{\d*,?\d*\})"
-    r"|\[\^?\]?(?:\\.|[^\]\\])*\]|\\x..|\\\d+|\\.|.",
+    r"|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|\\x..|\\\d+|\\.|.",
     re.DOTALL,
 )
-_CLASS_AT_START = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\](?![?*]|\{[0,])", re.DOTALL)
+_CLASS_AT_START = re.compile(r"\[\^?+\]?+(?:\\.|[^\]\\])*+\](?![?*]|\{[0,])", re.DOTALL)
 
 
 class ContentTest(Protocol):

@@ -34,6 +34,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_MOST_VALUES = 1 << 19
 _LONGEST_INTEGER = 4000  # digits that Python makes an `int` of under every setting
 
 Step = str | int | None
@@ -67,7 +68,10 @@ def read_json(data: bytes) -> Any:
 
     Raises:
         DecodeError: it is none, or nested too deeply to be read.
+        OptionError: it has more values than are read: they take 30 times the memory of their text and more.
     """
+    if sum(map(data.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        raise OptionError(f"the JSON document has more than {_MOST_VALUES:,} values")
     try:
         return json.loads(data, parse_float=Decimal, parse_int=_integer, parse_constant=_refuse)
     except (ValueError, RecursionError, InvalidOperation) as error:

@@ -60,7 +60,7 @@ def _places(
     at = 0
     try:
         while at < limit:
-            place = bound.run(partial(test.find_raw, data, at))
+            place = bound.run(partial(test.find_raw, data, at), 0 if at else len(data))
             if place is None or place[0] >= limit:
                 return
             if place[1] > place[0]:

@@ -219,11 +219,12 @@ class SegmentSearch:
         if record.control is not None:
             return
         try:
-            if self._bound.run(lambda: self._conditions.holds(record)):
+            num_bytes = len(record.key or b"") + len(record.value or b"")
+            if self._bound.run(lambda: self._conditions.holds(record), num_bytes):
                 yield FoundRecord(batch, record)
-        except OptionError:  # of the bound
+        except OptionError as error:  # of a bound
             words = " and ".join(test.words for test in self._conditions.tests)
-            detail = f"the test takes too long for this record ({words}): look for something simpler"
+            detail = f"it was not judged, as {error.detail} ({words}): look for something simpler"
             yield UndecidedPlace(batch.path, batch.position, record.offset, detail)
 
     def _may_match(self, scan: Scan, batch: Batch) -> bool:

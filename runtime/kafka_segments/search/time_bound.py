@@ -1,7 +1,8 @@
-"""Bound on the CPU time of one test, for regular expressions that take forever on some inputs.
+"""Bound on the CPU time of tests, for regular expressions that take forever on some inputs.
 
 Strategy: Python's `re` looks for pending signals while it matches. A timer of the process's own CPU time
-ticks from time to time; its handler ends a test that has been running since before the last tick.
+ticks from time to time; its handler ends a test that has been running since before the last tick. Ticks that
+find a test at work are counted, too: with so many, more than what was tested explains, no test is begun.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ T = TypeVar("T")
 
 DEFAULT_SECONDS = 10.0
 """CPU time of a test of one record, at least; at most twice as much."""
+_MOST_TICKS = 6
+"""That find tests at work in a whole search, besides one for each 10 MB that are tested."""
+_TICKS_PER_BYTE = 1e-7
 
 
 class TimeBound:
@@ -34,6 +38,7 @@ class TimeBound:
         self._seconds = seconds
         self._number = 0  # of the running test; 0 between tests
         self._num_tests = 0
+        self._ticks_left: float = _MOST_TICKS
         self._last_tick = 0
 
     @contextmanager
@@ -50,12 +55,19 @@ class TimeBound:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             signal.signal(signal.SIGVTALRM, before)
 
-    def run(self, test: Callable[[], T]) -> T:
+    def run(self, test: Callable[[], T], num_bytes: int) -> T:
         """Run a test.
 
+        Args:
+            test: what to call.
+            num_bytes: that it looks at.
+
         Raises:
-            OptionError: it was ended.
+            OptionError: it was ended, or not begun.
         """
+        self._ticks_left += num_bytes * _TICKS_PER_BYTE
+        if self._ticks_left < 0:
+            raise OptionError("tests before it have taken too long")
         self._num_tests += 1
         self._number = self._num_tests
         try:
@@ -64,7 +76,8 @@ class TimeBound:
             self._number = 0
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
+        self._ticks_left -= self._number > 0
         if self._number and self._number == self._last_tick:
             self._number = 0
-            raise OptionError(f"a test took more than {self._seconds} s of CPU time")
+            raise OptionError(f"the test takes more than {self._seconds} s of CPU time")
         self._last_tick = self._number

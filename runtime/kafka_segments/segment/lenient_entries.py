@@ -27,6 +27,8 @@ __all__ = ["EntryFrame", "EntryReader", "OldRecord"]
 _HIGHEST_SIZE = (1 << 31) - 1
 _PIECE = 1 << 20
 _NEWEST = max(formats.MAGICS)
+_BYTES_PER_ITEM = 16
+"""Bytes of messages that are parsed in the time of a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class EntryReader:
         self.source = source
         self._window = Window(source)
         # Values of control records are parsed field by field; other records are printed without a bound.
-        self._control_items = ItemBudget(DEFAULT_MAX_DECOMPRESSED)
+        self._control_items, self._counted = ItemBudget(DEFAULT_MAX_DECOMPRESSED), -1
         if source.size > _HIGHEST_SIZE:
             detail = f"{source.size} bytes are more than a segment can have, {_HIGHEST_SIZE}"
             raise OptionError(detail, path=source.name)
@@ -151,6 +153,18 @@ class EntryReader:
                 yield record
         if last is not None:
             yield last
+
+    def take_message(self, batch: Batch, num_bytes: int) -> None:
+        """Count a key and a value that are parsed field by field; those that were compressed have a bound.
+
+        Raises:
+            DecompressionError: with those before it they are too many.
+        """
+        if batch.compression != "none":
+            if batch.position != self._counted:
+                self._counted = batch.position
+                self._control_items.add(batch.size)
+            self._control_items.take(num_bytes // _BYTES_PER_ITEM, batch.compression)
 
     def _opened(self, batch: Batch, items: ItemBudget | None = None) -> Iterator[Record]:
         payload, most = read_payload(self._window, batch), DEFAULT_MAX_DECOMPRESSED

@@ -120,11 +120,18 @@ def record_pieces(
     if header.magic < max(formats.MAGICS):
         for old in reader.old_records(header):
             note(old.offset)
+            _count(reader, header, wanted, old.message.key, old.message.value)
             yield from _old_pieces(header, old, wanted)
     else:
         for record in reader.records(header):
             note(record.offset)
+            _count(reader, header, wanted, record.key, record.value)
             yield from _new_pieces(header, record, wanted)
+
+
+def _count(reader: EntryReader, header: Batch, wanted: Contents, *parts: bytes | None) -> None:
+    if wanted.parse is not None:
+        reader.take_message(header, sum(len(one) for one in parts if one is not None))
 
 
 def _new_pieces(header: Batch, record: Record, wanted: Contents) -> Iterator[bytes]:
