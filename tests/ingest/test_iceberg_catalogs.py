@@ -237,5 +237,5 @@ def test_a_table_of_a_catalog_that_a_run_names_alone(
     path.write_text(json.dumps(content))
     name, *more = verb
     assert main([name, "--engine", "local", str(tmp_path / "given"), *more]) == 2
-    assert "which has none of its runs" in capsys.readouterr().err
+    assert "and is not in it: run ingest" in capsys.readouterr().err
     assert offsets(lake) == list(range(9))

@@ -34,10 +34,10 @@ def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
     newest = newest_run(RunLog(destination, settings), arguments.destination)
     written = newest.settings
     table = open_table(written.kind, destination, settings, written.catalog)
-    if written.catalog is not None and not table.has_runs(newest):
+    if written.catalog is not None and not table.is_published(newest):
         raise OptionError(
-            f"its newest run names the table {written.catalog}, which has none of its runs: run ingest with "
-            "--catalog and --identifier first",
+            f"its newest run names the table {written.catalog}, and is not in it: run ingest with --catalog "
+            "and --identifier first, which adds it",
             path=arguments.destination,
         )
     return table, newest

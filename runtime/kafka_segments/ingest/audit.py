@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -136,7 +137,7 @@ class _Partition:
         if outside:
             self._say(f"{outside} rows have offsets of which no run has an account")
         self._check(accounts, counts.tolist())
-        whole = replace(_joined([one for _, one in accounts]), records=int(counts.sum()))
+        whole = replace(reduce(Account.joined, (one for _, one in accounts)), records=int(counts.sum()))
         num_runs = sum(one.num_offsets > 0 for _, one in accounts)
         return AuditedPartition(whole, num_runs, len(self._files), tuple(self._problems))
 
@@ -219,10 +220,3 @@ def _num_between(offsets: Offsets, start: int, end: int) -> int:
     """Count the ascending offsets in `[start, end)`."""
     first, stop = np.searchsorted(offsets, [start, end])
     return int(stop - first)
-
-
-def _joined(accounts: Sequence[Account]) -> Account:
-    whole = accounts[0]
-    for one in accounts[1:]:
-        whole = whole.joined(one)
-    return whole

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal, Protocol
 
 from kafka_segments.errors import DecodeError, OptionError
@@ -37,7 +36,6 @@ _TOKEN = re.compile(
     r"|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|\\x..|\\\d+|\\.|.",
     re.DOTALL,
 )
-_CLASS_AT_START = re.compile(r"\[\^?+\]?+(?:\\.|[^\]\\])*+\](?![?*]|\{[0,])", re.DOTALL)
 
 
 class ContentTest(Protocol):
@@ -121,10 +119,10 @@ class MatchesPattern:
         return f"pattern {_shown(self.pattern.pattern)}"
 
     def holds(self, record: Record) -> bool:
-        return any(_search(self.pattern, one) for one in _parts(record, self.part))
+        return any(self.pattern.search(one) for one in _parts(record, self.part))
 
     def find_raw(self, data: bytes, start: int = 0) -> tuple[int, int] | None:
-        found = _search(self.pattern, data, start)
+        found = self.pattern.search(data, start)
         return None if found is None else found.span()
 
 
@@ -199,28 +197,6 @@ def needle_in(pattern: re.Pattern[bytes]) -> bytes | None:
         runs.append(run)
         run = ""
     return max([*runs, run], key=len).encode("latin-1") or None
-
-
-@cache
-def _first_class(pattern: re.Pattern[bytes]) -> re.Pattern[bytes] | None:
-    """Return the class of bytes that all matches of a plain regular expression begin with, if any."""
-    text = pattern.pattern.decode("latin-1")
-    if "|" in text or "(" in text or pattern.flags & (re.IGNORECASE | re.VERBOSE):
-        return None
-    found = _CLASS_AT_START.match(text)
-    return None if found is None else re.compile(found[0].encode("latin-1"), pattern.flags)
-
-
-def _search(pattern: re.Pattern[bytes], data: bytes, start: int = 0) -> re.Match[bytes] | None:
-    """Search as `pattern.search` does.
-
-    Of a class that is repeated, as in `[0-9]{9}`, `re` tries a whole match at every byte; the class alone is
-    found twice as fast, and most often there is none in what is not text.
-    """
-    if (first := _first_class(pattern)) is None:
-        return pattern.search(data, start)
-    found = first.search(data, start)
-    return None if found is None else pattern.search(data, found.start())
 
 
 def _parts(record: Record, part: Part) -> Iterator[bytes]:

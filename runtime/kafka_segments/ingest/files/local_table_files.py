@@ -167,9 +167,7 @@ class LocalTableFiles:
                         raise
                 directories.add(os.path.dirname(target))
             except OSError as error:
-                raise OutputError(
-                    f"cannot be published: {error.strerror or error}", path=target, errno=error.errno
-                ) from error
+                raise _failed("published", target, error) from error
         _sync_upwards(directories, destination)
 
     def remove(self, destination: str, paths: Sequence[str]) -> None:
@@ -184,9 +182,7 @@ class LocalTableFiles:
                 with suppress(FileNotFoundError):
                     os.unlink(target)
             except OSError as error:
-                raise OutputError(
-                    f"cannot be removed: {error.strerror or error}", path=target, errno=error.errno
-                ) from error
+                raise _failed("removed", target, error) from error
             directory = os.path.dirname(target)
             while directory != destination and self.remove_empty(directory):
                 directory = os.path.dirname(directory)
@@ -234,7 +230,7 @@ def _take_name(source: str, path: str) -> bool:
             return _rename_locked(source, path)
         if error.errno in _NO_ANSWER:
             raise
-        raise _not_written(path, error) from error
+        raise _failed("written", path, error) from error
     return True
 
 
@@ -252,7 +248,7 @@ def _rename_locked(source: str, path: str) -> bool:
             path=lock,
         ) from None
     except OSError as error:
-        raise _not_written(path, error) from error
+        raise _failed("written", path, error) from error
     try:
         if os.path.lexists(path):
             return False
@@ -263,8 +259,8 @@ def _rename_locked(source: str, path: str) -> bool:
     return True
 
 
-def _not_written(path: str, error: OSError) -> OutputError:
-    return OutputError(f"cannot be written: {error.strerror or error}", path=path, errno=error.errno)
+def _failed(done: str, path: str, error: OSError) -> OutputError:
+    return OutputError(f"cannot be {done}: {error.strerror or error}", path=path, errno=error.errno)
 
 
 def _undecided(path: str, error: OSError) -> UndecidedRunError:

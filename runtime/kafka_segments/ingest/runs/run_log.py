@@ -10,15 +10,17 @@ import os
 import re
 from collections.abc import Mapping
 
-from kafka_segments.errors import ConflictError
+from kafka_segments.errors import ConflictError, OptionError
 from kafka_segments.ingest.files.table_files import table_files
-from kafka_segments.ingest.runs.run_state import RunState, from_json, to_json
+from kafka_segments.ingest.runs.run_state import RunState
+from kafka_segments.query.documents import read_document, write_document
 
 __all__ = ["STATE_DIRECTORY", "RunLog"]
 
 STATE_DIRECTORY = "_kafka_segments"
 """Below the destination; readers of directories of Parquet skip names that begin with `_`."""
 
+_KIND, _VERSION = "run", 1
 _RUNS = "runs"
 _NAME = re.compile(r"([0-9]{20})\.json")
 
@@ -66,10 +68,15 @@ class RunLog:
         Raises:
             ReadError: its file cannot be read.
             StoreError: the store refused or failed.
-            OptionError: it is no run, or one of another version.
+            OptionError: it is no run, one of another version, or another run.
         """
         path = self._path(number)
-        return from_json(self.files.read(path), path, number)
+        run = read_document(RunState, self.files.read(path), path, _KIND, _VERSION)
+        if run.number != number or re.fullmatch(rf"{number - 1:020}-[0-9a-f]{{32}}", run.run_id) is None:
+            raise OptionError(
+                f"this is no run {number}, but {run.number} with the id {run.run_id!r:.60}", path=path
+            )
+        return run
 
     def has(self, run_id: str) -> bool:
         """Whether a run was committed; errors as `read`."""
@@ -85,7 +92,7 @@ class RunLog:
             UndecidedRunError: it is not known whether it exists.
         """
         path = self._path(run.number)
-        if not self.files.create(path, to_json(run)):
+        if not self.files.create(path, write_document(run, _KIND, _VERSION)):
             raise ConflictError(
                 f"another run was committed meanwhile (number {run.number}), and this one wrote nothing: "
                 "run it again to take what is new since then",

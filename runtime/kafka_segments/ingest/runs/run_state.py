@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import InnerPath, PartitionNumber, TopicName
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.query.continuation import PartitionState
-from kafka_segments.query.documents import read_document, write_document
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.table_words import DIVISIONS
 
@@ -25,13 +22,9 @@ __all__ = [
     "Rewound",
     "RunState",
     "TableSettings",
-    "from_json",
-    "to_json",
     "updated",
 ]
 
-_KIND = "run"
-_VERSION = 1
 _Count = Annotated[int, Meta(ge=0)]
 
 
@@ -182,28 +175,3 @@ def updated(
     """Return the state of all partitions after a run, by topic and number."""
     both = known | {(one.topic, one.partition): one for one in new}
     return tuple(both[key] for key in sorted(both))
-
-
-def to_json(run: RunState) -> bytes:
-    """Return a run as a line of JSON."""
-    return write_document(run, _KIND, _VERSION)
-
-
-def from_json(data: bytes, path: str, number: int) -> RunState:
-    """Return the run in a file.
-
-    Args:
-        data: the file's content.
-        path: for errors.
-        number: of the run, as the file's name has it.
-
-    Raises:
-        OptionError: it is no run, one of another version, or another run.
-    """
-    run = read_document(RunState, data, path, _KIND, _VERSION)
-    if run.number != number or re.fullmatch(rf"{number - 1:020}-[0-9a-f]{{32}}", run.run_id) is None:
-        detail = (
-            f"this is not run {number}: it says that it is run {run.number}, with the id {run.run_id!r:.60}"
-        )
-        raise OptionError(detail, path=path)
-    return run

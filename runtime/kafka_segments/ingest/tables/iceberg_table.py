@@ -139,12 +139,6 @@ class IcebergTable(Table):
         with self._failures(ReadError):
             return self._has(run)
 
-    def has_runs(self, run: RunState) -> bool:
-        """Whether the table has the property of this destination's runs."""
-        with self._failures(ReadError):
-            table = self._existing()
-            return table is not None and self._property(run) in table.properties
-
     def data_files(self, history: History) -> dict[str, DataFile]:
         """Return the files of the table, by path; where it is not divided by topic, those of runs."""
         found: dict[str, DataFile] = {}

@@ -78,10 +78,6 @@ class Table:
         """Whether readers of the table see a committed run; errors as for `data_files`."""
         raise NotImplementedError
 
-    def has_runs(self, run: RunState) -> bool:  # noqa: ARG002
-        """Whether the table has runs of this destination; one in a catalog may be any that a run names."""
-        return True
-
     def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
         """Return why files cannot be written anew, by path: something of others' would be undone.
 
