@@ -18,14 +18,12 @@ import pytest
 from tests.log.memory import MemoryPlaces
 
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
-from kafka_segments.formats.file_names import LEFT_ALONE, WHY_LEFT_ALONE
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.local_files import is_locked
 from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.model import PartitionCopy
-from kafka_segments.log.skipped_files import SkipCollector
 from kafka_segments.segment.index_files import LeaderEpoch
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
@@ -400,12 +398,3 @@ def test_ten_thousand_segments(tmp_path: Path) -> None:
     taken = time.process_time() - started
     assert sum(len(copy.segments) for copy in found) == 10_000
     assert taken < 1.5, "of the 3 s that planning may take in all"
-
-
-def test_each_ending_of_what_is_put_aside_has_words() -> None:
-    """One table has both: an ending is added in one place."""
-    assert tuple(WHY_LEFT_ALONE) == LEFT_ALONE
-    for ending in LEFT_ALONE:
-        skipped = SkipCollector()
-        skipped.directory(FileEntry(f"/logs/t-0.1{ending}", f"t-0.1{ending}", True, 0, 0, ""))
-        assert f"({ending})" in str(skipped.found[0])

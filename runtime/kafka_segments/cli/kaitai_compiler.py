@@ -1,7 +1,7 @@
 """The Kaitai compiler, an npm package under Node: schemas to classes of other languages.
 
 Strategy: the script `ksc.js`, which drives the compiler, comes with the schemas. Node and the npm packages do
-not: they are looked for where Node looks, which is not the current directory: what is there may be anybody's.
+not: Node looks for them. The current directory is not searched, as others may have put code there.
 """
 
 from __future__ import annotations
