@@ -90,6 +90,7 @@ def test_nothing_at_run_time_reads_the_schemas() -> None:
 TAKERS = {
     "cli/aborted.py",
     "cli/file_outcomes.py",
+    "cli/find.py",
     "cli/find_files.py",
     "cli/like_kafka/log_lines.py",
     "cli/like_kafka/tool.py",

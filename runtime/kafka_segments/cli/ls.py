@@ -19,7 +19,7 @@ from kafka_segments.formats.file_names import real_path
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
-from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Kind, of_kinds
 from kafka_segments.log.model import PartitionCopy, StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
 from kafka_segments.log.segment_figures import SegmentFigures, figures_by_ends, figures_by_headers
@@ -106,7 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     for words in dict.fromkeys(one.message for one in of_kinds(findings, Kind.UNUSED)):
         console.say(words)
         status = max(status, console.FINDINGS)
-    _say_left_out(skipped, of_kinds(findings, *LEFT_OUT_KINDS))
+    for other in (*skipped, *of_kinds(findings, *LEFT_OUT_KINDS)):
+        console.say(str(other))
     try:
         with console.writing() as stdout:
             write_listing(listing, arguments.format, stdout, is_human=not arguments.bytes)
@@ -114,13 +115,6 @@ def run(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:
         console.silence_stdout()
     return status
-
-
-def _say_left_out(skipped: Sequence[SkippedFiles], left_out: Sequence[Finding]) -> None:
-    for other in skipped:
-        console.say(str(other))
-    for finding in left_out:
-        console.say(str(finding))
 
 
 def _copies(
