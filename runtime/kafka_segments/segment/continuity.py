@@ -276,7 +276,7 @@ def _without(gap: _Gap, misplaced: Sequence[Extent]) -> Iterator[_Gap]:
 def _gap_before(lowest: SegmentContents, covered: Extent, noted: CheckpointedOffsets) -> Iterator[_Gap]:
     start, first = noted.log_start_offset, min(lowest.base_offset, covered.first)
     if start is not None and start < first:
-        why = f"the log starts at offset {start} (log-start-offset-checkpoint), the segments at {first}"
+        why = f"the log starts at offset {start} by its checkpoints, the segments at {first}"
         why += ", unless a tier holds them (remote.storage.enable)"
         yield _Gap(lowest, start, first - 1, why, is_certain=True, is_at_beginning=True)
     low = max(lowest.base_offset, start or 0)

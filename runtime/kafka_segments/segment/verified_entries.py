@@ -54,6 +54,8 @@ class VerifiedEntry(NamedTuple):
         has_ordered_records: the offsets of its records increase, and are inside of its own.
         is_append_time: a broker has set its timestamps (LogAppendTime).
         is_overflowing: its last offset by the header is below the first one, or above the greatest.
+        crc: as it is stored.
+        has_delete_horizon: the log cleaner has marked it.
     """
 
     position: int
@@ -76,6 +78,8 @@ class VerifiedEntry(NamedTuple):
     has_ordered_records: bool = True
     is_append_time: bool = False
     is_overflowing: bool = False
+    crc: int = 0
+    has_delete_horizon: bool = False
 
 
 VerifiedEvent: TypeAlias = "VerifiedTable | VerifiedEntry | Damage | Padding"
@@ -227,4 +231,6 @@ def verified_entry(batch: Batch, seen: _Seen | None = None) -> VerifiedEntry:
         is_ordered,
         batch.timestamp_type == "LogAppendTime",
         batch.last_offset < first,
+        batch.crc,
+        batch.delete_horizon_ms is not None,
     )

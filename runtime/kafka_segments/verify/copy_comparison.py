@@ -2,7 +2,7 @@
 
 Strategy: batches are compared by their headers in the order of their offsets, from the first offset that both
 copies have. Copies may lack batches at either end, and the cleaner may have removed batches, or records of
-batches, from one of them (`CopyMark.is_same`). Batches of different leader epochs show that the copies had
+batches, from one of them (`_is_same`). Batches of different leader epochs show that the copies had
 different leaders from there on; of the same one, that bytes were changed. A batch whose checksum is wrong is
 damage, which other checks report.
 """
@@ -10,78 +10,89 @@ damage, which other checks report.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import closing, suppress
+from typing import NamedTuple
 
-from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Batch, Damage
+from kafka_segments.errors import KafkaFormatError, UnknownFormatError, raise_unless_file_at_fault
+from kafka_segments.formats.entries import Damage, Padding
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_stored
-from kafka_segments.segment.scan.entry_scan import Scan, sound_entry
+from kafka_segments.segment.scan.entry_scan import sound_entry
+from kafka_segments.segment.verified_entries import VerifiedEntry, iter_verified
 from kafka_segments.verify.sink import CheckSink
-
-if TYPE_CHECKING:
-    from kafka_segments.segment.columnar.entry_marks import MarkRow
 
 __all__ = ["check_copies"]
 
 
-class CopyMark(NamedTuple):
-    """A batch of a copy: where it is, and what identifies it."""
+class _Mark(NamedTuple):
+    """A batch of a copy, and the file that it is in."""
 
     path: str
-    position: int
-    first_offset: int
-    last_offset: int
-    crc: int
-    magic: int
-    num_records: int | None
-    leader_epoch: int
-    producer_id: int
-    base_sequence: int
-    has_delete_horizon: bool
+    entry: VerifiedEntry
 
-    def is_same(self, other: CopyMark) -> bool:
-        """Return whether two batches are the same, or one is what the cleaner left of the other."""
-        if self.magic < 2 or other.magic < 2:
-            return True  # the cleaner and brokers make old messages anew
-        if (self.crc, self.first_offset, self.last_offset) == (
-            other.crc,
-            other.first_offset,
-            other.last_offset,
-        ):
-            return self.leader_epoch == other.leader_epoch
-        mine = self.leader_epoch, self.producer_id, self.base_sequence, self.last_offset
-        if mine != (other.leader_epoch, other.producer_id, other.base_sequence, other.last_offset):
-            return False
-        is_cleaned = self.has_delete_horizon or other.has_delete_horizon
-        return is_cleaned or self.num_records != other.num_records
+
+def _is_same(one: VerifiedEntry, other: VerifiedEntry) -> bool:
+    """Return whether two batches are the same, or one is what the cleaner left of the other."""
+    if one.magic < 2 or other.magic < 2:
+        return True  # the cleaner and brokers make old messages anew
+    mine, theirs = (
+        (entry.crc, entry.first_offset, entry.last_offset, entry.leader_epoch) for entry in (one, other)
+    )
+    if mine[:3] == theirs[:3]:
+        return mine == theirs
+    mine_kept, kept = (
+        (entry.leader_epoch, entry.producer_id, entry.base_sequence, entry.last_offset)
+        for entry in (one, other)
+    )
+    is_cleaned = one.has_delete_horizon or other.has_delete_horizon or one.num_records != other.num_records
+    return mine_kept == kept and is_cleaned
 
 
 def check_copies(places: Places, one: PartitionCopy, other: PartitionCopy, sink: CheckSink) -> None:
     """Check that two copies of a partition agree; report the first difference."""
     marks, others = _marks(places, one), _marks(places, other)
     mine, theirs = next(marks, None), next(others, None)
+    before: _Mark | None = None  # the last batch of either that the other does not have there
     while mine is not None and theirs is not None:
-        if mine.last_offset < theirs.first_offset:
-            mine = next(marks, None)
-        elif theirs.last_offset < mine.first_offset:
-            theirs = next(others, None)
-        elif mine.is_same(theirs):
-            mine, theirs = next(marks, None), next(others, None)
+        if mine.entry.last_offset < theirs.entry.first_offset:
+            before, mine = mine, next(marks, None)
+        elif theirs.entry.last_offset < mine.entry.first_offset:
+            before, theirs = theirs, next(others, None)
+        elif _is_same(mine.entry, theirs.entry):
+            before, mine, theirs = None, next(marks, None), next(others, None)
         elif _is_sound(places, mine) and _is_sound(places, theirs):
             _report(mine, theirs, sink)
             return
         else:
-            mine, theirs = next(marks, None), next(others, None)
+            before, mine, theirs = None, next(marks, None), next(others, None)
+    _check_end(places, before, mine or theirs, sink)
 
 
-def _report(mine: CopyMark, theirs: CopyMark, sink: CheckSink) -> None:
-    where = f"{theirs.path}, position {theirs.position}"
-    first, last = max(mine.first_offset, theirs.first_offset), max(mine.last_offset, theirs.last_offset)
-    place = {"path": mine.path, "position": mine.position, "first_offset": first, "last_offset": last}
+def _check_end(places: Places, before: _Mark | None, last: _Mark | None, sink: CheckSink) -> None:
+    """Report a batch at the end that the other copy has at another offset: no checksum covers that."""
+    if before is None or last is None or before.entry.magic < 2:
+        return
+    one, other = before.entry, last.entry
+    is_same = (one.crc, one.end_position - one.position) == (other.crc, other.end_position - other.position)
+    if is_same and _is_sound(places, before) and _is_sound(places, last):
+        detail = f"the batch here is at offset {one.first_offset} at {before.path}, position {one.position}, "
+        detail += "with the same checksum: one of the two base offsets was changed, which no checksum covers"
+        place = {"path": last.path, "position": other.position, "end_position": other.end_position}
+        offsets = {"first_offset": other.first_offset, "last_offset": other.last_offset}
+        sink.add("copies-differ", detail, **place, **offsets)
+
+
+def _report(first: _Mark, second: _Mark, sink: CheckSink) -> None:
+    mine, theirs = first.entry, second.entry
+    where = f"{second.path}, position {theirs.position}"
+    offsets = max(mine.first_offset, theirs.first_offset), max(mine.last_offset, theirs.last_offset)
+    place = {
+        "path": first.path,
+        "position": mine.position,
+        "first_offset": offsets[0],
+        "last_offset": offsets[1],
+    }
     epochs = mine.leader_epoch, theirs.leader_epoch
     if epochs[0] != epochs[1]:
         detail = f"leader epoch {epochs[0]} here, {epochs[1]} at {where}: the copies had different leaders, "
@@ -93,13 +104,13 @@ def _report(mine: CopyMark, theirs: CopyMark, sink: CheckSink) -> None:
     )
 
 
-def _is_sound(places: Places, mark: CopyMark) -> bool:
+def _is_sound(places: Places, mark: _Mark) -> bool:
     """Return whether a batch has a right checksum."""
     with closing(places.open(mark.path)) as source:
-        return sound_entry(source, mark.position) is not None
+        return sound_entry(source, mark.entry.position) is not None
 
 
-def _marks(places: Places, copy: PartitionCopy) -> Iterator[CopyMark]:
+def _marks(places: Places, copy: PartitionCopy) -> Iterator[_Mark]:
     """Yield the batches of a copy by their headers."""
     for segment in copy.segments:
         try:
@@ -107,35 +118,9 @@ def _marks(places: Places, copy: PartitionCopy) -> Iterator[CopyMark]:
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
             continue  # the checks of the copy report it
-        with closing(source):
-            yield from _marks_in(source, segment.path)
-
-
-def _marks_in(source: Source, path: str) -> Iterator[CopyMark]:
-    try:
-        from kafka_segments.segment.columnar.entry_marks import iter_mark_rows
-
-        rows = iter_mark_rows(source)
-    except MissingExtraError:
-        rows = _slow_rows(source)
-    for row in rows:
-        yield CopyMark(path, *row)
-
-
-def _slow_rows(source: Source) -> Iterator[MarkRow]:
-    for entry in Scan(source, headers_only=True).entries():
-        if isinstance(entry, Damage) or not isinstance(entry, Batch):
-            continue
-        first = entry.last_offset if entry.base_offset is None else entry.base_offset
-        yield (
-            entry.position,
-            first,
-            max(first, entry.last_offset),
-            entry.crc,
-            entry.magic,
-            entry.num_records,
-            entry.partition_leader_epoch,
-            entry.producer_id,
-            entry.base_sequence,
-            entry.delete_horizon_ms is not None,
-        )
+        with closing(source), suppress(UnknownFormatError):  # of another program: likewise
+            for event in iter_verified(source, check_crc=False, with_records=False):
+                if isinstance(event, (Damage, Padding)):
+                    continue
+                for entry in (event,) if isinstance(event, VerifiedEntry) else event.rows():
+                    yield _Mark(segment.path, entry)

@@ -30,12 +30,14 @@ class EntryLimits:
         leader_epochs: of the checkpoint; empty if there is none.
         is_live: a broker may be appending.
         log_start_offset: records below it are deleted.
+        never_cleaned: the log cleaner has never been in the log, so that it lacks no offsets.
     """
 
     max_batch_bytes: int | None = None
     leader_epochs: tuple[LeaderEpoch, ...] = ()
     is_live: bool = False
     log_start_offset: int = 0
+    never_cleaned: bool = False
 
 
 @dataclass(slots=True)
@@ -158,6 +160,9 @@ class EntryChecks:
             self.producers.lost()
             if self._after_gap == (self.path, self.previous):  # a base offset was changed: no cleaner's work
                 self.cleaned.discard(self.path)
+        elif entry.first_offset > self.previous + 1 and self.limits.never_cleaned:
+            if not self._is_after_damage:
+                self._missing(self.previous + 1, entry)
         elif entry.first_offset > self.previous + 1 and not self._is_after_damage:
             if self.path not in self.cleaned:
                 self._after_gap = self.path, entry.last_offset
@@ -173,6 +178,15 @@ class EntryChecks:
             elif count < room:
                 self.cleaned.add(self.path)
                 self._after_gap = None
+
+    def _missing(self, first: int, entry: VerifiedEntry) -> None:
+        """Report offsets that are missing before an entry, and that no cleaner has removed."""
+        last = entry.first_offset - 1
+        detail = f"offsets {first} to {last} are missing before this batch, and cleaner-offset-checkpoint "
+        detail += "does not name the partition: no cleaner has removed them"
+        place = {"path": self.path, "position": entry.position}
+        self._sink.add("missing-offsets", detail, first_offset=first, last_offset=last, **place)
+        self.producers.missing(last - first + 1)
 
     def _records(self, entry: VerifiedEntry) -> None:
         """Check what the records showed against the header."""

@@ -122,7 +122,11 @@ class _CopyChecks:
         self._places = reading.places
         self._producers = ProducerChecks(sink)
         limits = EntryLimits(
-            options.max_batch_bytes, copy.leader_epochs, self._is_live, _first_in_checkpoints(copy)
+            options.max_batch_bytes,
+            copy.leader_epochs,
+            self._is_live,
+            _first_in_checkpoints(copy),
+            copy.never_cleaned,
         )
         self.entries = EntryChecks(sink, self._producers, limits)
         self._beside: list[FileEntry] = []
@@ -239,7 +243,10 @@ class _CopyChecks:
             except UNOPENED:
                 return ()
 
-        self._gaps = find_gaps(contents, noted, lambda one: one.path in self.entries.cleaned, look)
+        first = _first_in_checkpoints(self._copy)
+        known = replace(noted, log_start_offset=min(first, contents[0].base_offset))
+        known = known if noted.log_start_offset is None and self._copy.leader_epochs else noted
+        self._gaps = find_gaps(contents, known, lambda one: one.path in self.entries.cleaned, look)
         for gap in self._gaps:
             self._sink.add_damage(_check_of(gap, noted, contents, self.entries.reached + 1), gap)
         self._beyond(noted, contents)

@@ -144,6 +144,8 @@ class VerifiedTable:
             self.has_ordered_records,
             self.is_append_time,
             self.is_overflowing,
+            self.entries.column("crc"),
+            self.of_batches("has_delete_horizon", 0) != 0,
         )
         is_wrapper = self.entries.is_wrapper().tolist()
         for at, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
