@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.builders.build import batch, record
 from tests.salvage.accounts import Account, salvaged
+from tests.salvage.made import copy_of, segment
+from tests.verify.test_plants import verified
 
 from kafka_segments.cli.main import main
 from kafka_segments.io.filesystems import Places
@@ -71,6 +73,22 @@ def test_one_copy_alone(
     assert (found["log_start_offset"], found["log_end_offset"]) == offsets
     assert missing(account) == lost
     assert main(["salvage", str(one), str(tmp_path / "again")]) == 1
+
+
+def test_verify_names_the_batch_that_another_copy_has_elsewhere() -> None:
+    rows, _summary = verified(CASES / "base-offset-flip-sound-copy" / "in")
+    high = 18_014_398_509_482_293
+    name = f"../r1/multi-0/{270:020d}.log"
+    assert ("copies-differ", name, 5721, high, high + 2) in rows
+
+
+def test_verify_names_what_a_log_has_lost_that_was_never_cleaned(tmp_path: Path) -> None:
+    rows, _summary = verified(CASES / "batch-excised-never-compacted" / "in")
+    assert ("missing-offsets", 115, 119) in [(row[0], *row[3:]) for row in rows]
+    front = copy_of("clean/multi-0", tmp_path / "logs")
+    segment(front).unlink()
+    rows, _summary = verified(tmp_path)
+    assert ("missing-offsets", 0, 124) in [(row[0], *row[3:]) for row in rows]
 
 
 def test_leader_epochs_never_fall(tmp_path: Path) -> None:

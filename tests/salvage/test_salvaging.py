@@ -113,12 +113,17 @@ def test_the_other_branch_of_a_diverged_replica_is_put_aside_whole(tmp_path: Pat
     assert read_leader_epochs(account.log("t-0") / "leader-epoch-checkpoint")[-1].epoch == 2
 
 
-def test_a_copy_that_contradicts_the_others_is_not_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [("z", "contradicts a better copy"), ("a", "the result has other batches at its offsets")],
+    ids=["another log", "one batch was changed"],
+)
+def test_a_copy_that_contradicts_the_others_is_not_used(first: str, why: str, tmp_path: Path) -> None:
     one = partition(tmp_path / "one", (3, "a"), (2, "b"))
-    other = partition(tmp_path / "other", (3, "a"), (2, "x"))
+    other = partition(tmp_path / "other", (3, first), (2, "x"))
     account = salvaged([one, other], tmp_path / "dest")
     assert account.result_bytes("t-0") in (segment(one).read_bytes(), segment(other).read_bytes())
-    assert any("contradicts a better copy" in reason for reason in account.reasons())
+    assert any(why in reason for reason in account.reasons())
 
 
 @pytest.mark.parametrize("number", range(len(BATCHES)))

@@ -176,6 +176,10 @@ def _lines(one: DonePartition, expired: list[str]) -> Iterator[str]:
         yield f"    in no copy: offsets {gap['first_offset']} to {gap['last_offset']}"
     if summary["num_missing"] > _MAX_LINES:
         yield f"    and {summary['num_missing'] - _MAX_LINES} more gaps: see the manifest"
+    for aside in summary["put_aside"][:_MAX_LINES]:
+        yield f"    put aside: {aside['path']}, position {aside['position']}: {aside['reason']}"
+    if len(summary["put_aside"]) > _MAX_LINES:
+        yield "    and more was put aside: see the manifest"
     yield from _transaction_lines(summary["transactions"])
     for copy in summary["copies"]:
         if copy["reason"]:

@@ -13,7 +13,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
@@ -25,18 +27,18 @@ from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
 from kafka_segments.log.segment_extents import NUM_AHEAD, read_small, times_in_small
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.segment.index_lookup import OffsetLookup
+from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup
 from kafka_segments.segment.scan.entry_scan import first_offset_at
 
 if TYPE_CHECKING:
     from kafka_segments.segment.columnar.small_segments import SmallTimes
 
 __all__ = [
+    "NamedOffsets",
     "TimeClaims",
     "has_small_times",
     "is_before",
     "iter_claims",
-    "names_any",
     "position_of",
     "read_claims",
     "verify_claim",
@@ -204,24 +206,65 @@ def _unverified(segment: StoredSegment, claim: tuple[int, int], why: str) -> Opt
     return OptionError(detail, path=segment.beside["timeindex"].path)
 
 
-def names_any(places: Places, segment: StoredSegment, first: int, last: int) -> bool:
-    """Return whether the indexes of a segment name one of some offsets, which it had then; False without any.
+class NamedOffsets:
+    """Offsets that the indexes of a segment name: it had them then. An index that cannot be read names none.
 
-    The log cleaner makes indexes anew, and never leaves an offset in them that it has removed.
+    The log cleaner makes indexes anew, and leaves no offset in them that it has removed.
+
+    Args:
+        places: opens the indexes, if they are asked for.
+        segment: the segment.
     """
-    for open_index, which in ((open_offsets, 0), (open_times, 1)):
-        try:
-            lookup = open_index(places, segment)
-            if lookup is None:
+
+    def __init__(self, places: Places, segment: StoredSegment) -> None:
+        self._places, self._segment = places, segment
+        self._stack = ExitStack()
+
+    @cached_property
+    def _lookups(self) -> dict[int, OffsetLookup | TimeLookup]:
+        """The indexes that can be read, by the place of the offset in an entry."""
+        found: dict[int, OffsetLookup | TimeLookup] = {}
+        for at, open_index in enumerate((open_offsets, open_times)):
+            try:
+                lookup = open_index(self._places, self._segment)
+            except KafkaFormatError as error:
+                raise_unless_file_at_fault(error)
                 continue
-            with lookup:
-                places_in = range(len(lookup))
-                at = bisect_left(places_in, first, key=lambda at: lookup.entry(at)[which])
-                if at < len(lookup) and lookup.entry(at)[which] <= last:
-                    return True
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-    return False
+            if lookup is not None:
+                self._stack.enter_context(lookup)
+            if lookup:
+                found[at] = lookup
+        return found
+
+    def close(self) -> None:
+        """Close the indexes."""
+        self._stack.close()
+
+    def any_in(self, first: int, last: int) -> bool:
+        """Return whether one of some offsets is named."""
+        for at, lookup in self._lookups.items():
+            key = partial(_offset_of, lookup, at)
+            number = bisect_left(range(len(lookup)), first, key=key)
+            if number < len(lookup) and key(number) <= last:
+                return True
+        return False
+
+    def contradict(self, position: int, first: int, last: int) -> bool:
+        """Return whether offsets at a position are not between those that are named around it."""
+        lookup = self._lookups.get(0)
+        if not isinstance(lookup, OffsetLookup):
+            return False
+        num_before, num_up_to = lookup.num_before(position), lookup.num_before(position + 1)
+        is_above = num_before < len(lookup) and first > lookup.entry(num_before)[0]
+        return is_above or (num_up_to > 1 and last <= lookup.entry(num_up_to - 2)[0])
+
+    def last(self) -> int:
+        """Return the last offset; -1 if there is none."""
+        return max((one.entry(len(one) - 1)[at] for at, one in self._lookups.items()), default=-1)
+
+
+def _offset_of(lookup: OffsetLookup | TimeLookup, at: int, number: int) -> int:
+    return lookup.entry(number)[at]
 
 
 def position_of(places: Places, segment: StoredSegment, offset: int) -> int | None:

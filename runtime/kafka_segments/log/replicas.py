@@ -38,12 +38,13 @@ __all__ = ["resolve"]
 _log = get_logger(__name__)
 
 
-def resolve(places: Places, copies: Iterable[PartitionCopy]) -> list[PartitionLog]:
+def resolve(places: Places, copies: Iterable[PartitionCopy], *, is_strict: bool = True) -> list[PartitionLog]:
     """Merge the copies of partitions.
 
     Args:
         places: opens files.
         copies: of any partitions, from `discover`.
+        is_strict: False lets the last batch of both differ if those before it agree; the caller compares all.
 
     Returns:
         Logs by topic and number.
@@ -59,7 +60,7 @@ def resolve(places: Places, copies: Iterable[PartitionCopy]) -> list[PartitionLo
     ordered = sorted(copies, key=lambda copy: (copy.topic, copy.partition, copy.path))
     _check_topic_ids(ordered)
     partitions = groupby(ordered, key=lambda copy: (copy.topic, copy.partition))
-    return [_resolved(places, list(found)) for _, found in partitions]
+    return [_resolved(places, list(found), is_strict=is_strict) for _, found in partitions]
 
 
 @dataclass(slots=True)
@@ -102,7 +103,7 @@ class _Run:
         return self.spans[0][2].file.path if self.copy.is_tiered else self.copy.path
 
 
-def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
+def _resolved(places: Places, copies: list[PartitionCopy], *, is_strict: bool) -> PartitionLog:
     holding = [copy for copy in copies if copy.segments]
     if len(holding) == 1 and not holding[0].is_tiered:
         return _log_of(copies, _pieces_of(holding[0]), holding[0].leader_epochs)
@@ -114,7 +115,7 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     is_compacted = any(copy.cleaned_up_to is not None for copy in copies)
     if not is_compacted:  # else offsets may be missing anywhere
         _cut_at_holes(places, runs)
-    merger = _Merger(places, runs[0], is_compacted=is_compacted)
+    merger = _Merger(places, runs[0], is_compacted=is_compacted, is_strict=is_strict)
     for run in runs[1:]:
         merger.add(run)
     log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits, merger.astray)
@@ -241,13 +242,13 @@ class _Merger:
         astray: their directories.
     """
 
-    def __init__(self, places: Places, leader: _Run, *, is_compacted: bool) -> None:
+    def __init__(self, places: Places, leader: _Run, *, is_compacted: bool, is_strict: bool) -> None:
         self.lineage = leader.lineage
         self.left_out: list[Finding] = []
         self.astray: set[str] = set()
         self._places = places
         self._leader = leader
-        self._is_compacted = is_compacted
+        self._is_compacted, self._is_strict = is_compacted, is_strict
         self._start = leader.start
         self._trusted: list[tuple[_Run, int]] = [(leader, leader.lineage.end_offset)]
 
@@ -334,6 +335,9 @@ class _Merger:
             common = min(end, limit)
             if max(agreed, trusted.start) < common:
                 answer = compare(self._places, run.spans, trusted.spans, common)
+                if isinstance(answer, tuple) and not self._is_strict:
+                    below = min(one.last_offset - (one.num_records or 1) + 1 for one in answer)
+                    answer = compare(self._places, run.spans, trusted.spans, below) or answer
                 if isinstance(answer, tuple) and not self._may_be_cleaned(answer):
                     raise self._disagreement(run, trusted, answer)
                 if answer is not None:

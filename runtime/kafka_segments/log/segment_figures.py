@@ -184,8 +184,7 @@ class _Bounds:
     def __init__(self, segment: StoredSegment) -> None:
         self._base = segment.base_offset
         self._order = FileOrder(self._base, NO_END if segment.end_offset is None else segment.end_offset)
-        self._inside: list[int] = []  # first and end, of those that the names of segments confirm
-        self._any: list[int] = []
+        self._found: dict[bool, tuple[int, int]] = {}  # by whether the names of segments confirm them
 
     def note(self, head: HeaderSummary) -> None:
         if head.last_offset < MAX_OFFSET:
@@ -195,13 +194,10 @@ class _Bounds:
 
     def end(self) -> tuple[int, int]:
         self._add(self._order.add(None))
-        first, end = self._inside or self._any or [self._base, self._base]
-        return first, end
+        return self._found.get(True, self._found.get(False, (self._base, self._base)))
 
     def _add(self, judged: JudgedRun | None) -> None:
-        if judged is None or not judged.is_in_order:
-            return
-        run = judged.run
-        for bounds in (self._any, [] if judged.doubt else self._inside):
-            known = bounds or [run.first, run.last + 1]
-            bounds[:] = min(known[0], run.first), max(known[1], run.last + 1)
+        if judged is not None and judged.is_in_order:
+            run, key = judged.run, not judged.doubt
+            first, end = self._found.get(key, (run.first, 0))
+            self._found[key] = min(first, run.first), max(end, run.last + 1)

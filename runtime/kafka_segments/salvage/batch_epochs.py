@@ -6,11 +6,8 @@ ones are believed that the most batches have, and that the checkpoint has.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafka_segments.formats.file_names import NO_END
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.segment.evidence import epoch_at
 from kafka_segments.segment.index_files import LeaderEpoch
@@ -18,6 +15,8 @@ from kafka_segments.segment.index_files import LeaderEpoch
 __all__ = ["BatchEpochs", "EpochBatches"]
 
 _MAX_RUNS = 50_000
+_CONFIRMED = 1000
+"""Weight of a batch that the checkpoint confirms: two files have the same then."""
 
 
 @dataclass(slots=True)
@@ -43,40 +42,30 @@ class BatchEpochs:
     def __init__(self) -> None:
         self._runs: list[EpochBatches] = []
 
-    def settle(self, lineage: Lineage) -> Iterator[EpochBatches]:
-        """Keep the runs that a log can have together; yield those that contradict them, or the checkpoint.
-
-        Of all series of runs whose epochs never fall the one with the most batches is kept; batches count
-        twice where the checkpoint has their epoch. It is found run by run: `best` has the series so far that
-        may still win, by the last epoch, which the number of batches grows with.
-        """
-        best: list[tuple[int, int]] = []  # last epoch and number of batches
-        ends: list[int] = []  # the last run of each
-        before: list[int] = []  # of each run the one before it in its series
-        for number, run in enumerate(self._runs):
-            at = bisect_right(best, (run.epoch, NO_END))
-            count, previous = (best[at - 1][1], ends[at - 1]) if at else (0, -1)
-            is_known = epoch_at(lineage.entries, run.first) == run.epoch
-            count += 2 * run.num_batches if is_known else run.num_batches
-            before.append(previous)
-            end = at
-            while end < len(best) and best[end][1] <= count:
-                end += 1
-            start = at - 1 if at and best[at - 1][0] == run.epoch else at
-            best[start:end], ends[start:end] = [(run.epoch, count)], [number]
-        kept = set()
-        at = ends[-1] if ends else -1
-        while at >= 0:
-            kept.add(at)
-            at = before[at]
+    def settle(self, lineage: Lineage) -> list[EpochBatches]:
+        """Keep the runs that a log can have; return those that more batches or the checkpoint contradict."""
         runs, self._runs = self._runs, []
-        for number, run in enumerate(runs):
-            # A leader notes its epoch before it writes: a later one in the last batch alone proves nothing.
-            is_last = number == len(runs) - 1 and run.num_batches == 1 and run.epoch > lineage.latest
-            if number not in kept or (is_last and lineage.entries):
-                yield run
+        wrong = []
+
+        def weight(run: EpochBatches) -> int:
+            is_known = epoch_at(lineage.entries, run.first) == run.epoch
+            return run.num_batches * (_CONFIRMED if is_known else 1)
+
+        for run in runs:
+            while self._is_above(run) and weight(self._runs[-1]) <= weight(run):
+                wrong.append(self._runs.pop())
+            if self._is_above(run):
+                wrong.append(run)
             else:
                 self._add(run)
+        last = self._runs[-1] if self._runs else None
+        # A leader notes its epoch before it writes: a later one in the last batch alone proves nothing.
+        if last and lineage.entries and last.num_batches == 1 and last.epoch > lineage.latest:
+            wrong.append(self._runs.pop())
+        return wrong
+
+    def _is_above(self, run: EpochBatches) -> bool:
+        return bool(self._runs) and self._runs[-1].epoch > run.epoch
 
     def note(self, run: EpochBatches) -> None:
         """Add batches; those without an epoch, -1, are passed over."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from kafka_segments.formats.file_names import NO_END
 from kafka_segments.salvage.comparison import Outvoted
 from kafka_segments.salvage.confirmation import OtherPlaces
 from kafka_segments.salvage.ledger import (
@@ -78,6 +79,7 @@ class Choice:
         is_compacted: whether the log cleaner has been in the log.
         cleaned: how far it has come.
         outvoted: batches that are not taken, by file and offset.
+        known_end: the end of the log in a copy after a clean shutdown; `NO_END` if it is unknown.
 
     Attributes:
         start_offset: base offset of the first segment; None without any batch.
@@ -90,6 +92,7 @@ class Choice:
     is_compacted: bool
     cleaned: Traces
     outvoted: Sequence[Outvoted] = ()
+    known_end: int = NO_END
     start_offset: int | None = None
     end_offset: int = 0
     _next: int | None = None  # the lowest offset that may be taken
@@ -123,6 +126,8 @@ class Choice:
         others = OtherPlaces(self.ledger, self.files, self.num_copies)
         for stretch in self.ledger.stretches(copy):
             doubt = others.doubt(stretch) if self.num_copies > 2 else ""  # the last number is of the doubtful
+            if not doubt and stretch.first > self.known_end and stretch.expected != stretch.first:
+                doubt = f"the log ended at offset {self.known_end}, by the recovery point of a clean shutdown"
             if doubt:
                 self._cover(stretch._replace(doubt=doubt))
             else:

@@ -30,7 +30,7 @@ def confirm_doubted(ledger: Ledger, files: SourceFiles, num_copies: int) -> None
     for copy in range(num_copies):
         bases = {one.segment.base_offset for one in files if one.copy == copy}
         for chain in _chains(ledger.stretches(doubted(copy))):
-            is_confirmed = _is_confirmed(ledger, copy, chain, bases)
+            is_confirmed = _is_confirmed(OtherPlaces(ledger, files, num_copies), copy, chain, bases)
             for stretch in chain:
                 if not is_confirmed and stretch.expected is not None and stretch.num_batches <= FEW:
                     file = files[stretch.file]  # something was at the offset that it has not
@@ -50,15 +50,16 @@ def _chains(stretches: Iterator[SoundStretch]) -> Iterator[list[SoundStretch]]:
         yield chain
 
 
-def _is_confirmed(ledger: Ledger, copy: int, chain: list[SoundStretch], bases: set[int]) -> bool:
-    """Return whether offsets are missing where a chain has them, and it joins what is around them."""
+def _is_confirmed(places: OtherPlaces, copy: int, chain: list[SoundStretch], bases: set[int]) -> bool:
+    """Return whether a chain joins what is around its offsets, or begins with the batch that is there."""
     first, last = chain[0].first, chain[-1].last
-    before, after = ledger.around(copy, last, last)
+    before, after = places.ledger.around(copy, last, last)
     if before is not None and before.last >= first:
-        return False
+        return before.last < last and places.is_at(copy, chain[0])
     joins_before = before is not None and before.last + 1 == first
     joins_after = last + 1 in bases or (after is not None and after.first == last + 1)
-    if first in bases or (joins_before and joins_after):
+    end_of_file = places.files[chain[-1].file].segment.end_offset
+    if first in bases or last + 1 == end_of_file or (joins_before and joins_after):
         return True
     is_few = sum(one.num_batches for one in chain) <= FEW
     return not is_few and (joins_before or joins_after or before is after is None)
@@ -103,6 +104,12 @@ class OtherPlaces:
             f"its offsets, {stretch.first} to {stretch.last}, are wrong: the same batch is at offset "
             f"{offset} in {where[offset]}"
         )
+
+    def is_at(self, copy: int, stretch: SoundStretch) -> bool:
+        """Return whether a copy has the first batch of a stretch at the same offset."""
+        own = self._head(stretch)
+        found = None if own is None else self._same(copy, own, stretch.first)
+        return found is not None and found[0] == stretch.first
 
     def _head(self, stretch: SoundStretch) -> Batch | None:
         found = next(self._heads(stretch), None)

@@ -216,7 +216,7 @@ class Ledger:
 
     def around(self, copy: int, first: int, last: int) -> tuple[SoundStretch | None, SoundStretch | None]:
         """Return a copy's last stretch that begins up to one offset, and its first one after another."""
-        queries = ("first <= ? ORDER BY first DESC", first), ("first > ? ORDER BY first", last)
+        queries = ("first <= ? ORDER BY first DESC, last DESC", first), ("first > ? ORDER BY first", last)
         found = []
         for condition, offset in queries:
             query = f"SELECT * FROM stretch WHERE copy = ? AND {condition} LIMIT 1"
@@ -271,11 +271,11 @@ class Ledger:
         query = "SELECT status, SUM(end_position - position) FROM fate GROUP BY status"
         return dict(self._rows("fate", query, ()))
 
-    def num_unused(self, ignored: Collection[int]) -> int:
-        """Return the number of bytes that are quarantined or unreadable, of all files but some."""
-        query = "SELECT file, SUM(end_position - position) FROM fate WHERE status IN (?, ?) GROUP BY file"
-        values = Status.QUARANTINED, Status.UNREADABLE
-        return sum(count for file, count in self._rows("fate", query, values) if file not in ignored)
+    def unused(self, ignored: Collection[int]) -> Iterator[Fate]:
+        """Yield ranges that are quarantined or unreadable, of all files but some."""
+        query = "SELECT * FROM fate WHERE status IN (?, ?) ORDER BY file, position"
+        rows = self._rows("fate", query, (Status.QUARANTINED, Status.UNREADABLE))
+        return (Fate(*row) for row in rows if row[0] not in ignored)
 
     def _add(self, table: str, row: Iterable[Any]) -> None:
         rows = self._pending[table]

@@ -23,6 +23,7 @@ __all__ = ["PartitionOutcome", "document", "quarantine_name"]
 
 _MAX_MISSING = 10_000  # that are listed
 _MAX_TRANSACTIONS = 1_000
+_MAX_PUT_ASIDE = 1_000
 
 
 @dataclass
@@ -72,6 +73,16 @@ class PartitionOutcome:
                 {"first_offset": one.first, "last_offset": one.last}
                 for one in islice(plan.gaps(), _MAX_MISSING)
             ],
+            "put_aside": [
+                {
+                    "path": plan.files[one.file].path,
+                    "position": one.position,
+                    "first_offset": one.first,
+                    "last_offset": one.last,
+                    "reason": one.reason,
+                }
+                for one in islice(plan.ledger.unused(self._lawful()), _MAX_PUT_ASIDE)
+            ],
             "num_transactions": sum(1 for _ in self.state.open_transactions()) + self.state.num_doubtful,
             "transactions": list(islice(self._transactions(), _MAX_TRANSACTIONS)),
             "retention": self._retention(),
@@ -86,15 +97,18 @@ class PartitionOutcome:
 
     def has_findings(self) -> bool:
         """Return whether anything was lost or put aside."""
-        lawful = {file.number for file in self.plan.files if file.is_lawful}
         is_lost = any(one["marker_lost"] for one in self._transactions())
         return bool(
-            self.plan.ledger.num_unused(lawful)
+            any(True for _one in self.plan.ledger.unused(self._lawful()))
             or self.plan.num_gaps
             or self.plan.notes
             or is_lost
             or not self.state.has_all_producers
         )
+
+    def _lawful(self) -> set[int]:
+        """Numbers of the files that a broker would not use either."""
+        return {file.number for file in self.plan.files if file.is_lawful}
 
     def text(self) -> Iterator[str]:
         """Yield the partition's part of the manifest."""

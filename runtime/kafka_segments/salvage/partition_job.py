@@ -238,7 +238,7 @@ def epochs_of(plan: PartitionPlan, state: LogState) -> list[LeaderEpoch]:
     Checkpoints that batches contradict are left aside, which becomes a note of the plan.
     """
     lineage = Lineage.of(plan.ranked.log.leader_epochs, plan.end_offset)
-    wrong = list(state.epochs.settle(lineage))
+    wrong = state.epochs.settle(lineage)
     plan.notes += [
         f"the batches that begin with offsets {one.first} to {one.last} have leader epoch {one.epoch}, which "
         "those around them or leader-epoch-checkpoint contradict; no checksum covers it, and it is not "

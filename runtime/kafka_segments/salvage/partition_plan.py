@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Finding, Kind, of_kinds
-from kafka_segments.log.index_claims import names_any
+from kafka_segments.log.index_claims import NamedOffsets
 from kafka_segments.log.log_dir import is_deleted, segments_in
 from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
@@ -115,12 +118,16 @@ def make_plan(
         for file in files:
             if digests is not None:
                 found[file.number] = digests.of(_opener(places, file))
-            is_compacted = _survey(ledger, ranked, files, file, progress) or is_compacted
+            shows = _survey(ledger, ranked, files, file, progress)
+            is_compacted = is_compacted or shows
         confirm_doubted(ledger, files, len(ranked.copies))
         cleaned = _traces(files, log.cleaned_up_to)
+        known_end = _known_end(ranked.copies)
         mark, outvoted = ledger.mark(), set[Outvoted]()
         while True:
-            choice = Choice(ledger, files, len(ranked.copies) + 1, is_compacted, cleaned, sorted(outvoted))
+            choice = Choice(
+                ledger, files, len(ranked.copies) + 1, is_compacted, cleaned, sorted(outvoted), known_end
+            )
             choice.run()
             found_others = compare_covered(ledger, files, len(ranked.copies))
             if found_others <= outvoted:
@@ -231,16 +238,20 @@ def _survey(
     copy = one.copy
     if end is None and copy.end.was_shut_down and not copy.end.is_live:
         end = copy.end.recovery_point
-    known = KnownOfCopy(
-        one.limit,
-        one.reason,
-        len(ranked.copies),
-        copy.leader_epochs,
-        copy.never_cleaned,
-        lambda first, last: names_any(files.places, file.segment, first, last),
-    )
-    survey = FileSurvey(ledger, file, source, end=end, known=known, progress=progress)
-    survey.run()
+    limit, reason = _limit_of(files.places, one)
+    with closing(NamedOffsets(files.places, file.segment)) as named:
+        is_cleaned = copy.cleaned_up_to is not None
+        known = KnownOfCopy(
+            limit,
+            reason,
+            len(ranked.copies),
+            copy.leader_epochs,
+            copy.never_cleaned,
+            is_cleaned,
+            named,
+        )
+        survey = FileSurvey(ledger, file, source, end=end, known=known, progress=progress)
+        survey.run()
     file.shows_cleaner = survey.shows_cleaner
     return survey.is_cleaned
 
@@ -250,6 +261,26 @@ def _traces(files: SourceFiles, noted: int | None) -> Traces:
     held = [(one.last_offset, one) for one in files if one.last_offset is not None and not one.whole_reason]
     begins = (one.segment.base_offset for _last, one in held)
     return Traces(noted, begins, [last for last, _one in held], lambda at: held[at][1].shows_cleaner)
+
+
+def _known_end(copies: Sequence[RankedCopy]) -> int:
+    """Return the end of the log by the checkpoints of all copies, if one of them had a clean shutdown."""
+    ends = [one.copy.end for one in copies]
+    noted = [offset for one in ends for offset in (one.recovery_point, one.high_watermark) if offset]
+    return max(noted) if noted and any(one.was_shut_down and one.recovery_point for one in ends) else NO_END
+
+
+def _limit_of(places: Places, one: RankedCopy) -> tuple[int, str]:
+    """Return the offset up to which a copy is part of the log, and why.
+
+    After a clean shutdown the recovery point is the end of the log, and has a snapshot of producers.
+    """
+    end, path = one.copy.end.recovery_point, one.copy.path.rstrip("/")
+    if not one.copy.end.was_shut_down or one.copy.end.is_live or end is None or end >= one.limit:
+        return one.limit, one.reason
+    if places.entry(f"{path}/{end:020d}.snapshot") is None:
+        return one.limit, one.reason
+    return end, f"the log ended at offset {end}, by the recovery point and a snapshot of a clean shutdown"
 
 
 def _note_on(file: SourceFile) -> str:
@@ -304,7 +335,9 @@ def _note_ends(plan: PartitionPlan, lowest: int) -> None:
     end = 0  # the end of the log may be in segments that were not given
     if is_whole:
         refused = (one.refused_end for one in plan.files if not one.whole_reason)
-        end = max(noted.high_watermark or 0, noted.recovery_point or 0, *refused)
+        trusted = [one.copy.end for one in plan.ranked.copies if one.limit == NO_END]
+        marks = [(one.high_watermark or 0, one.recovery_point or 0) for one in trusted if not one.is_live]
+        end = max(*refused, *chain.from_iterable(marks), 0, 0)
     plan.choice.note_gap(plan.end_offset, end, is_certain=True)
     plan.choice.note_gap(max(plan.end_offset, end), below)
 

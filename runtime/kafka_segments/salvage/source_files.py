@@ -112,7 +112,7 @@ def _agreeing(
     left, unused = list(copies), list[RankedCopy]()
     while True:
         try:
-            (log,) = resolve(places, left)
+            (log,) = resolve(places, left, is_strict=False)
             return log, left, unused
         except OptionError as error:
             at_fault = next((one for one in left if _is_below(error.path, one.path)), None)

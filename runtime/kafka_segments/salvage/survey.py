@@ -14,9 +14,10 @@ from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import BLOCK_SIZE, Source
+from kafka_segments.log.index_claims import NamedOffsets
 from kafka_segments.salvage.ledger import Fate, Ledger, SoundStretch, Status, doubted
 from kafka_segments.salvage.source_files import SourceFile
-from kafka_segments.segment.evidence import FileOrder, JudgedRun
+from kafka_segments.segment.evidence import FEW, FileOrder, JudgedRun
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.index_files import LeaderEpoch
 from kafka_segments.segment.sound_runs import RefusedEntry, SoundRun, iter_sound_runs
@@ -47,7 +48,8 @@ class KnownOfCopy:
         doubtful: number of the copy for stretches that only fill what all others lack.
         epochs: of its leader-epoch-checkpoint.
         never_cleaned: whether the log cleaner has never been in it.
-        names_lost: whether the indexes of the file name one of some offsets, the first and the last given.
+        is_cleaned: whether a checkpoint says that the cleaner has been in it.
+        named: offsets that the indexes of the file name.
     """
 
     limit: int
@@ -55,7 +57,8 @@ class KnownOfCopy:
     doubtful: int
     epochs: Sequence[LeaderEpoch]
     never_cleaned: bool
-    names_lost: Callable[[int, int], bool]
+    is_cleaned: bool
+    named: NamedOffsets
 
 
 class FileSurvey:
@@ -122,6 +125,8 @@ class FileSurvey:
                 self._leave(found)
         self._report(self._source.size)
         self._note(self._order.add(None))
+        if self._known.named.last() >= self._order.reached and self._following == NO_END:
+            self._file.refused_end = max(self._file.refused_end, self._known.named.last() + 1)
         self._file.end_of_sound, self._file.is_empty = end_of_sound, is_empty
         self._file.last_offset = self._last
 
@@ -141,12 +146,13 @@ class FileSurvey:
         copy = known.doubtful if judged.is_epoch_doubted else file.copy
         place = file.number, run.position, run.end_position
         since = run.first
-        if not judged.doubt:
+        doubt = judged.doubt or self._doubt_by_index(run, judged.expected)
+        if not doubt:
             self.is_cleaned = self.is_cleaned or run.is_cleaned
             since = self._known_since(run, judged.expected)
             self._last = run.last if self._last is None else max(self._last, run.last)
         stretch = SoundStretch(
-            doubted(file.copy) if judged.doubt else copy,
+            doubted(file.copy) if doubt else copy,
             run.first,
             run.last,
             *place,
@@ -154,15 +160,26 @@ class FileSurvey:
             run.newest,
             since,
             judged.expected,
-            judged.doubt,
+            doubt,
         )
         self._take(stretch)
+
+    def _doubt_by_index(self, run: SoundRun, expected: int | None) -> str:
+        """Return what the indexes contradict of few batches that do not continue those before them."""
+        if run.num_batches > FEW or (run.first == expected and not run.is_cleaned):
+            return ""
+        named, is_loose = self._known.named, run.first != expected
+        is_short = run.is_cleaned and run.num_batches == 1 and not self._known.is_cleaned
+        is_odd = is_loose and named.contradict(run.position, run.first, run.last)
+        if is_odd or (is_short and named.any_in(run.first + 1, run.last - 1)):
+            return f"its offsets, {run.first} to {run.last}, are others than the indexes have for its place"
+        return ""
 
     def _known_since(self, run: SoundRun, expected: int | None) -> int:
         """Return the offset from which on the copy knows the log: that of the gap that the cleaner left."""
         if expected is None or expected >= run.first:
             return run.first
-        if self._known.never_cleaned or self._known.names_lost(expected, run.first - 1):
+        if self._known.never_cleaned or self._known.named.any_in(expected, run.first - 1):
             if len(self._file.losses) < _MAX_LOSSES:
                 self._file.losses.append((expected, run.first - 1))
             return run.first

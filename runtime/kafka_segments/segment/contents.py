@@ -20,6 +20,7 @@ from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.storage import WINDOW_SIZE, Source
 from kafka_segments.segment.continuity import Extent, SegmentContents
+from kafka_segments.segment.evidence import MOST_OFFSETS
 from kafka_segments.segment.scan.entry_scan import Scan, sound_entry, with_offsets
 
 if TYPE_CHECKING:
@@ -156,6 +157,8 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
             last, tail = entry, None
             is_wrapper = entry.base_offset is None
             greatest = entry.last_offset if is_wrapper else max(entry.base_offset or 0, entry.highest_offset)
+            if lasts and lasts[-1] < base_offset + MOST_OFFSETS <= greatest:
+                continue  # a changed base offset: indexes cannot have it
             lasts = (*lasts[-1:], min(greatest, MAX_OFFSET))
             highest = max(*lasts, lasts[0] if highest is None else highest)
             position = entry.end_position

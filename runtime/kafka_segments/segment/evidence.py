@@ -19,11 +19,12 @@ from kafka_segments.formats.file_names import NO_END
 from kafka_segments.segment.index_files import LeaderEpoch
 from kafka_segments.segment.sound_runs import SoundRun
 
-__all__ = ["FEW", "FileOrder", "JudgedRun", "epoch_at"]
+__all__ = ["FEW", "MOST_OFFSETS", "FileOrder", "JudgedRun", "epoch_at"]
 
 FEW = 2
 """Batches in a row that may be in the wrong place together; more of them confirm each other."""
-_MOST_OFFSETS = 1 << 31
+MOST_OFFSETS = 1 << 31
+"""Offsets that a segment can have: in its indexes they are relative to the first one, as an int."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,7 @@ class FileOrder:
         *,
         never_cleaned: bool = False,
     ) -> None:
-        # A position in a segment's indexes is an int, and so is an offset, less the base offset.
-        self._base_offset, self._end = base_offset, min(end, base_offset + _MOST_OFFSETS)
+        self._base_offset, self._end = base_offset, min(end, base_offset + MOST_OFFSETS)
         self._epochs, self._never_cleaned = epochs, never_cleaned
         self._before: int | None = None  # last offset of what nothing contradicts
         self._epoch = -1  # of that
@@ -116,8 +116,8 @@ class FileOrder:
     def _is_misplaced(self, one: SoundRun, following: SoundRun | None) -> bool:
         """Return whether offsets fall before or after a run, and those around it fit together without it."""
         low = -1 if self._before is None else self._before
-        if one.first <= low:
-            return True
+        if one.first <= low:  # many that go on beyond it were written again: an offset went back
+            return one.num_batches <= FEW or one.last <= low or one.first < self._base_offset
         if following is None or following.first > one.last or following.first <= low:
             return False
         is_confirmed = following.num_batches > 1 or following.first == self._next

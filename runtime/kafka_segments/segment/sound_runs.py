@@ -97,11 +97,10 @@ def iter_sound_runs(source: Source) -> Iterator[Found]:
         before, last = None, piece
         if piece is None:
             yield found
-    if before is not None and last is not None:
+    if before is not None and last is not None and before.is_cleaned >= last.is_cleaned:
         before.join(last)
-        last = before
-    if last is not None:
-        yield last
+        before, last = None, before
+    yield from (one for one in (before, last) if one is not None)
 
 
 def _pieces(source: Source) -> Iterator[Found]:
