@@ -33,12 +33,11 @@ from kafka_segments.write.sizes import (
     measure_sizes,
     sampling,
 )
-from kafka_segments.write.sizes.estimate import Measured, ratio_by_class, ratio_of, total_of
+from kafka_segments.write.sizes.estimate import ratio_of, total_of
 from kafka_segments.write.sizes.extents import extents_of
 from kafka_segments.write.sizes.frame import Frame
-from kafka_segments.write.sizes.sampling import Sample
-from kafka_segments.write.sizes.spread import cells_of, iter_spread
-from kafka_segments.write.sizes.stretches import Stretch, read_stretch
+from kafka_segments.write.sizes.sampling import Sample, draw
+from kafka_segments.write.sizes.stretches import read_stretch
 
 EVERY_FORM = [
     form
@@ -122,27 +121,23 @@ def test_zeros_at_the_end_are_no_data(tmp_path: Path) -> None:
     assert report.num_bytes.value == found.end == there and report.num_findings == 0
 
 
-@pytest.mark.parametrize("num_all", [1, 2, 63, 64, 65, 127, 128, 129, 1000])
-def test_numbers_are_chosen_once_and_stand_for_all(num_all: int) -> None:
-    chosen = list(iter_spread(num_all, Random(num_all)))
-    assert sorted(chosen) == list(range(num_all))
-    for num in {1, num_all // 2 + 1, num_all}:
-        cells, sizes = cells_of(np.array(chosen[:num]), num_all)
-        assert sum(sizes / np.bincount(cells)[cells]) == pytest.approx(num_all)
+@pytest.mark.parametrize("num_all", [1, 2, 3, 1000])
+def test_each_number_is_drawn_once(num_all: int) -> None:
+    assert sorted(draw(num_all, Random(num_all))) == list(range(num_all))
 
 
-def test_numbers_are_spread_evenly_at_any_time() -> None:
-    numbers = np.sort(list(islice(iter_spread(100_000, Random(7)), 300)))
-    assert np.diff(numbers).max() < 100_000 / 64
+def test_each_number_is_as_likely_as_any_other() -> None:
+    counts = Counter(number for seed in range(3000) for number in islice(draw(20, Random(seed)), 5))
+    assert len(counts) == 20 and max(counts.values()) < 1.2 * 750 and min(counts.values()) > 0.8 * 750
 
 
 def test_all_stretches_leave_no_doubt_unless_their_ends_cut_batches() -> None:
-    numbers, x = np.arange(100), np.full(100, 10.0)
+    x = np.full(100, 10.0)
     y = x * np.linspace(0.2, 0.4, 100)
-    whole, cut = (ratio_of(Measured(numbers, x, y, is_cut), 100) for is_cut in (False, True))
+    whole, cut = (ratio_of(x, y, 100, is_cut=is_cut) for is_cut in (False, True))
     assert whole.value == cut.value == pytest.approx(0.3)
     assert whole.half_width == 0 < cut.half_width
-    assert ratio_of(Measured(numbers[:1], x[:1], y[:1]), 100).half_width == math.inf
+    assert ratio_of(x[:1], y[:1], 100).half_width == math.inf
 
 
 CODECS = 4
@@ -163,29 +158,21 @@ def populations() -> dict[str, Any]:
 @pytest.mark.long
 @pytest.mark.parametrize("name", populations())
 def test_intervals_hold_the_truth_as_often_as_they_promise(name: str) -> None:
-    """A sample of 250 stretches, and the headers of 500 more; intervals are of 99 %."""
+    """A sample of 250 stretches; intervals are of 99 %."""
     random, codecs = np.random.default_rng(6), populations()[name]
     xs = random.exponential(1000, len(codecs)) * (random.random(len(codecs)) < 0.8)
     ys = xs * RATIOS[codecs] * random.normal(1, 0.1, len(codecs))
     truth, num_all, num = ys.sum() / xs.sum(), len(xs), forms.pick(40, 1500)
-    of_class = np.eye(CODECS)[codecs]
     outside: Counter[str] = Counter()
-    widths: Counter[str] = Counter()
     for seed in range(num):
-        chosen = np.array(list(islice(iter_spread(num_all, Random(seed)), 750)))
-        some, more = chosen[:250], chosen[250:]
-        by_class = Measured(some, xs[some, None] * of_class[some], ys[some, None] * of_class[some])
-        more_x = xs[more, None] * of_class[more]
+        some = np.array(list(islice(draw(num_all, Random(seed)), 250)))
         found = {
-            "ratio": (ratio_of(Measured(some, xs[some], ys[some]), num_all), truth),
-            "by class": (ratio_by_class(by_class, more, more_x, num_all), truth),
-            "total": (total_of(chosen, xs[chosen], num_all), xs.sum()),
+            "ratio": (ratio_of(xs[some], ys[some], num_all), truth),
+            "total": (total_of(xs[some], num_all), xs.sum()),
         }
         for kind, (estimate, true) in found.items():
             outside[kind] += abs(estimate.value - true) > estimate.half_width
-            widths[kind] += estimate.relative / num
     assert all(count <= forms.pick(2, 0.02 * num) for count in outside.values()), outside
-    assert widths["by class"] < 0.75 * widths["ratio"]
 
 
 @pytest.fixture(scope="module")
@@ -216,41 +203,29 @@ def test_estimates_are_near_the_truth(
     assert outside / count <= 0.2
 
 
-def part_of(whole: Sample, num: int, num_all: int, seed: int) -> Sample:
-    """The sample that a seed gives, of which some stretches are measured, from one of all stretches."""
-    place = {number: at for at, number in enumerate(whole.numbers)}
-    part = Sample(whole.len_stretch, whole.num_stretches)
-    for count, number in enumerate(islice(iter_spread(whole.num_stretches, Random(seed)), num_all)):
-        tally, size = whole.tallies[place[number]], whole.framed[place[number]]
-        stretch = Stretch([(0, size)])
-        if count < num:
-            part.add(number, stretch, tally)
-        else:
-            part.add_headers(number, stretch, tally.bytes_by_codec)
-    return part
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("len_run", [8 << 10, 256 << 10])
 def test_intervals_of_mixed_logs_hold_the_truth_as_often_as_they_promise(
     tmp_path: Path, len_run: int, print_at_end: Callable[[str, list[str]], None]
 ) -> None:
-    """All stretches are measured once; an eighth of them, and headers of half, is a sample of any seed."""
+    """All stretches are measured once; an eighth of them is a sample of any seed."""
     path = tmp_path / "log"
     path.write_bytes(sparse_logs.mixed(Random(4), forms.pick(8 << 20, 32 << 20), len_run))
     tried = (Form(1), *FORMS[2:4])
     whole = measured([opened(path)], SampleLimits(num_bytes=1 << 40), tried).sample
-    assert whole is not None and len(whole.numbers) == whole.num_stretches
+    assert whole is not None and len(whole.tallies) == whole.num_stretches
     truth = [whole.ratio(form).value for form in tried]
     num, outside = forms.pick(100, 600), Counter[int]()
     for seed in range(num):
-        part = part_of(whole, whole.num_stretches // 8, 5 * whole.num_stretches // 8, seed)
+        chosen = islice(draw(whole.num_stretches, Random(seed)), whole.num_stretches // 8)
+        part = Sample(whole.len_stretch, whole.num_stretches, [whole.tallies[at] for at in chosen])
         for at, form in enumerate(tried):
             ratio = part.ratio(form)
             outside[at] += abs(ratio.value - truth[at]) > ratio.half_width
     shares = [f"{count / num:.2%}" for count in outside.values()]
     print_at_end("intervals of mixed logs", [f"runs of {len_run}: {', '.join(shares)} miss the truth"])
-    assert max(outside.values()) <= 0.02 * num
+    # Of 100 intervals of 99 %, four or more miss the truth twice in a hundred times.
+    assert max(outside.values()) <= forms.pick(3, 0.02 * num)
 
 
 @pytest.mark.long
@@ -266,7 +241,7 @@ def test_mixed_logs_are_as_far_off_as_the_interval_allows(
     errors, widths, outside = [], [], Counter[int]()
     for seed in range(forms.pick(3, 20)):
         report = measured([log], SampleLimits(seed, num_bytes=forms.pick(1 << 20, 8 << 20)), tried)
-        assert report.sample is not None and report.sample.more_numbers
+        assert report.sample is not None
         for form, (size, true) in enumerate(zip(report.sizes, truth.sizes, strict=True)):
             errors.append(abs(size.num_bytes.value / true.num_bytes.value - 1))
             widths.append(size.num_bytes.relative)
@@ -276,7 +251,7 @@ def test_mixed_logs_are_as_far_off_as_the_interval_allows(
     # Forms of one sample stray together, so each is counted alone. Of 20 intervals of 99 %, three or more
     # miss the truth once in a thousand times.
     assert max(outside.values()) <= forms.pick(0, 2)
-    assert max(errors) < forms.pick(0.08, 0.03)
+    assert max(errors) < forms.pick(0.08, 0.06)
 
 
 def test_the_same_seed_reads_the_same(log: MeasuredFile) -> None:
@@ -289,7 +264,7 @@ def test_the_same_seed_reads_the_same(log: MeasuredFile) -> None:
 @pytest.mark.parametrize(
     "kind", ["spread", pytest.param("mixed", marks=pytest.mark.long(short=False)), "preallocated"]
 )
-def test_a_hundred_gigabytes_within_two_percent(
+def test_a_hundred_gigabytes_in_seconds(
     tmp_path: Path,
     kind: str,
     print_at_end: Callable[[str, list[str]], None],
@@ -329,4 +304,4 @@ def test_a_hundred_gigabytes_within_two_percent(
         f"{report.sample.num_bytes} bytes read, {elapsed:.1f} s, {used:.1f} s of CPU"
     )
     print_at_end("sizes by samples", [line])
-    assert max(errors) < (0.05 if kind == "mixed" else 0.02)
+    assert max(errors) < (0.1 if kind == "mixed" else 0.02)

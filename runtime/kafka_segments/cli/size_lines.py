@@ -72,7 +72,6 @@ def _objects(report: SizeReport, seed: int) -> Iterator[dict[str, Any]]:
             "type": "sample",
             "num_bytes": sample.num_bytes,
             "num_stretches": len(sample.tallies),
-            "num_stretches_of_headers": len(sample.more_numbers),
             "num_all_stretches": sample.num_stretches,
             "len_stretch": sample.len_stretch,
             "seed": seed,
@@ -154,11 +153,10 @@ def _sample_lines(report: SizeReport, seed: int) -> Iterator[str]:
         yield "everything was read: numbers of bytes are exact"
         return
     share = sample.num_bytes / report.num_bytes.value if report.num_bytes.value else 0.0
-    more = f" (of {len(sample.more_numbers)} more the headers)" if sample.more_numbers else ""
     why = "" if sample.is_precise else "; more time (--seconds) makes it more precise"
     yield (
-        f"a SAMPLE was read, {size_words(sample.num_bytes)} ({share:.2%}) in {len(sample.tallies)}{more} "
-        f"of {sample.num_stretches} stretches of {sample.len_stretch} bytes, seed {seed}: all numbers are "
+        f"a SAMPLE was read, {size_words(sample.num_bytes)} ({share:.2%}) in {len(sample.tallies)} of "
+        f"{sample.num_stretches} stretches of {sample.len_stretch} bytes, seed {seed}: all numbers are "
         f"estimates, ± is half of a 99 % interval{why}; --whole reads everything"
     )
 

@@ -92,7 +92,7 @@ class Frame:
     """
 
     def __init__(self, files: Sequence[MeasuredFile], len_stretch: int) -> None:
-        self._files, self._len_stretch = files, len_stretch
+        self._files, self.len_stretch = files, len_stretch
         self._ends = list(accumulate(-(-file.num_data // len_stretch) for file in files))
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class Frame:
         at = bisect_right(self._ends, number)
         file = self._files[at]
         first = number - (self._ends[at - 1] if at else 0)
-        return file, _parts(file.extents, first * self._len_stretch, self._len_stretch)
+        return file, _parts(file.extents, first * self.len_stretch, self.len_stretch)
 
 
 def _parts(extents: Sequence[Extent], start: int, size: int) -> list[Extent]:

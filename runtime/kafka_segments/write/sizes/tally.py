@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.codecs import CODEC_NAMES
-from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.recoding import EncodedForm, GivenEntries
 
-__all__ = ["FormTally", "Tally", "bytes_by_codec", "lost_in"]
+__all__ = ["FormTally", "Tally", "lost_in"]
 
 _NONE = -1
 
@@ -30,7 +29,6 @@ class FormTally:
         num_records: their records.
         encode_ns: CPU time of encoding, in nanoseconds.
         num_encoded_bytes: bytes of source entries that this time was taken of.
-        bytes_by_codec: their bytes by the codec of the source entries, where batches stay as they are.
     """
 
     num_source_bytes: float = 0.0
@@ -39,17 +37,11 @@ class FormTally:
     num_records: int = 0
     encode_ns: int = 0
     num_encoded_bytes: int = 0
-    bytes_by_codec: Counter[int] = field(default_factory=Counter)
 
     def add(self, other: FormTally) -> None:
         """Add the counts of other entries."""
-        self.num_source_bytes += other.num_source_bytes
-        self.num_bytes += other.num_bytes
-        self.num_batches += other.num_batches
-        self.num_records += other.num_records
-        self.encode_ns += other.encode_ns
-        self.num_encoded_bytes += other.num_encoded_bytes
-        self.bytes_by_codec += other.bytes_by_codec
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 @dataclass(slots=True)
@@ -65,7 +57,6 @@ class Tally:
         codecs: entries by codec.
         magics: entries by magic.
         losses: what each older format cannot carry: number by magic and name, see `lost_in`.
-        bytes_by_codec: bytes of entries by the number of their codec.
         forms: counts in each form.
     """
 
@@ -77,20 +68,12 @@ class Tally:
     codecs: Counter[str] = field(default_factory=Counter)
     magics: Counter[int] = field(default_factory=Counter)
     losses: Counter[tuple[int, str]] = field(default_factory=Counter)
-    bytes_by_codec: Counter[int] = field(default_factory=Counter)
     forms: dict[Form, FormTally] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
         """Add the counts of other entries."""
-        self.num_bytes += other.num_bytes
-        self.num_batches += other.num_batches
-        self.num_single += other.num_single
-        self.num_records += other.num_records
-        self.num_refused += other.num_refused
-        self.codecs += other.codecs
-        self.magics += other.magics
-        self.losses += other.losses
-        self.bytes_by_codec += other.bytes_by_codec
+        for name in self.__slots__[:-1]:  # `forms` is the last one
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for form, tally in other.forms.items():
             self.forms.setdefault(form, FormTally()).add(tally)
 
@@ -103,7 +86,6 @@ class Tally:
         self.num_single += int((entries.num_records == 1).sum())
         self.num_records += entries.records.num_rows
         self.num_refused += piece.num_refused
-        self.bytes_by_codec += bytes_by_codec(table)
         names = ("none", *CODEC_NAMES)
         for codec, count in zip(*np.unique(table.column("codec"), return_counts=True), strict=True):
             self.codecs[names[codec] if codec < len(names) else str(codec)] += int(count)
@@ -133,34 +115,6 @@ class Tally:
         tally.num_bytes += int(sizes.sum()) + recoded.num_copied_bytes
         tally.num_batches += len(sizes) + recoded.num_copied
         tally.num_records += int(counts.sum())
-        if form.batch_size is None:
-            tally.bytes_by_codec += _by_source(piece, recoded)
-
-
-def bytes_by_codec(entries: EntryTable, rows: Any = slice(None)) -> Counter[int]:
-    """Sum the bytes of entries, or of some rows of them, by the number of their codec."""
-    sizes = entries.column("end_position") - entries.column("position")
-    return _summed(entries.column("codec")[rows], sizes[rows])
-
-
-def _by_source(piece: GivenEntries, recoded: EncodedForm) -> Counter[int]:
-    """Sum the bytes of entries in another form by the codec that their records had."""
-    codecs = piece.entries.table.column("codec")
-    if len(codecs) and (codecs == codecs[0]).all():
-        return Counter({int(codecs[0]): recoded.num_bytes})
-    # All records of an entry come from one entry, or from messages without a wrapper, which have no codec.
-    ends = np.cumsum(piece.entries.num_records)
-    found = _summed(codecs[np.searchsorted(ends, np.cumsum(recoded.counts))], recoded.sizes)
-    return found + bytes_by_codec(piece.entries.table, piece.copied) if recoded.num_copied else found
-
-
-def _summed(codecs: Any, sizes: Any) -> Counter[int]:
-    if len(codecs) and (codecs == codecs[0]).all():  # as most are; the rest takes longer
-        return Counter({int(codecs[0]): int(sizes.sum())})
-    known, places = np.unique(codecs, return_inverse=True)
-    sums = np.zeros(len(known), np.int64)
-    np.add.at(sums, places, sizes)
-    return Counter(dict(zip(known.tolist(), sums.tolist(), strict=True)))
 
 
 def lost_in(magic: int, piece: GivenEntries) -> Counter[str]:
