@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from kafka_segments.cli.main import _parser, main
-from kafka_segments.cli.parsing import arguments_of, examples_of
+from kafka_segments.cli.parsing import _Parser, arguments_of
 
 
 def commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -32,7 +32,9 @@ def words_of(example: str) -> list[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_shows_examples_that_it_takes(command: str) -> None:
-    examples = examples_of(COMMANDS[command])
+    parser = COMMANDS[command]
+    assert isinstance(parser, _Parser)
+    examples = parser.examples
     assert examples
     for example, meaning in examples:
         words = words_of(example)

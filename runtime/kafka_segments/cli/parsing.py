@@ -22,7 +22,6 @@ __all__ = [
     "add_named_options",
     "add_options",
     "arguments_of",
-    "examples_of",
     "named_options",
     "new_parser",
     "options_of",
@@ -141,12 +140,6 @@ def add_examples(parser: argparse.ArgumentParser, *examples: tuple[str, str]) ->
     """
     assert isinstance(parser, _Parser)
     parser.examples += examples
-
-
-def examples_of(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
-    """Return the examples of a parser, as they were given to `add_examples`."""
-    assert isinstance(parser, _Parser)
-    return parser.examples
 
 
 def arguments_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:

@@ -7,20 +7,17 @@ nothing else: a stream (`__arrow_c_stream__`) is read as a whole. So there is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
-from typing import Any, Literal, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self, Unpack
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
 from kafka_segments.errors import TimestampRangeError
-from kafka_segments.formats.on_damage import OnDamage
-from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.row_filter import RowFilter
 from kafka_segments.query.read.scan_rows import ScanRows
-from kafka_segments.query.scan_arguments import OffsetRange, Path, Time
+from kafka_segments.query.scan_arguments import Path, ScanOptions
 from kafka_segments.query.scan_request import ScanRequest
 
 __all__ = ["relation"]
@@ -32,17 +29,9 @@ _TIMESTAMP = pa.timestamp("us", tz="UTC")  # as DuckDB's own, which filters are 
 def relation(
     paths: Path | Iterable[Path],
     *,
-    topics: str | Iterable[str] | None = None,
-    partitions: Iterable[int] | Iterable[TopicPartition] | None = None,
-    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None = None,
-    since: Time | None = None,
-    until: Time | None = None,
-    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     columns: Sequence[str] | None = None,
-    on_damage: OnDamage = "raise",
-    max_timestamp_skew: timedelta | int | None = None,
-    storage_options: Mapping[str, str] | None = None,
     connection: duckdb.DuckDBPyConnection | None = None,
+    **options: Unpack[ScanOptions],
 ) -> duckdb.DuckDBPyRelation:
     """Make a relation of the records of partitions: the rows of `kafka_segments.scan`.
 
@@ -55,18 +44,12 @@ def relation(
     where `kafka_segments.polars.scan_segments` does, with its exception for damage inside batches.
 
     Args:
-        paths: as for `kafka_segments.scan`, and so are all others but `connection`.
-        topics: names.
-        partitions: numbers, or topics with numbers.
-        offsets: `(start, end)`, or a pair for each partition.
-        since: only records at or after this time.
-        until: only records before this time.
-        isolation: "read_committed" excludes records of aborted and open transactions.
+        paths: as for `kafka_segments.scan`.
         columns: of the relation.
-        on_damage: "raise", "skip" or a function, called in the thread that DuckDB reads in.
-        max_timestamp_skew: no record is earlier than one before it by more than this.
-        storage_options: settings of stores.
         connection: of DuckDB; None is its default one.
+        options: by name, as for `kafka_segments.scan`: topics, partitions, offsets, since, until, isolation,
+            on_damage (a function is called in the thread that DuckDB reads in), max_timestamp_skew,
+            storage_options.
 
     Returns:
         A relation; each query looks anew at what there is. An error while it reads, such as damage, comes as
@@ -81,18 +64,7 @@ def relation(
         >>> orders = relation("/var/lib/kafka", topics="orders")  # doctest: +SKIP
         >>> orders.filter('"offset" >= 1000').select("key").limit(5).fetchall()  # doctest: +SKIP
     """
-    request = ScanRequest.of(
-        paths,
-        topics=topics,
-        partitions=partitions,
-        offsets=offsets,
-        since=since,
-        until=until,
-        isolation=isolation,
-        max_timestamp_skew=max_timestamp_skew,
-        on_damage=on_damage,
-        storage_options=storage_options,
-    )
+    request = ScanRequest.of(paths, **options)
     schema = ScanRows(columns, ()).schema
     request.check()
     dataset = _SegmentDataset(request, schema)

@@ -6,20 +6,17 @@ to each frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Unpack
 
 import polars as pl
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
-from kafka_segments.formats.on_damage import OnDamage
 from kafka_segments.polars.predicates import SCHEMA, arrow_filter
-from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.row_filter import RowFilter
 from kafka_segments.query.read.scan_rows import ScanRows
-from kafka_segments.query.scan_arguments import OffsetRange, Path, Time
+from kafka_segments.query.scan_arguments import Path, ScanOptions
 from kafka_segments.query.scan_request import ScanRequest
 
 __all__ = ["scan_segments"]
@@ -28,16 +25,8 @@ __all__ = ["scan_segments"]
 def scan_segments(
     paths: Path | Iterable[Path],
     *,
-    topics: str | Iterable[str] | None = None,
-    partitions: Iterable[int] | Iterable[TopicPartition] | None = None,
-    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None = None,
-    since: Time | None = None,
-    until: Time | None = None,
-    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     columns: Sequence[str] | None = None,
-    on_damage: OnDamage = "raise",
-    max_timestamp_skew: timedelta | int | None = None,
-    storage_options: Mapping[str, str] | None = None,
+    **options: Unpack[ScanOptions],
 ) -> pl.LazyFrame:
     """Make a lazy frame of the records of partitions: the rows of `kafka_segments.scan`, in its order.
 
@@ -54,17 +43,11 @@ def scan_segments(
     checksums verified.
 
     Args:
-        paths: as for `kafka_segments.scan`, and so are all others.
-        topics: names.
-        partitions: numbers, or topics with numbers.
-        offsets: `(start, end)`, or a pair for each partition.
-        since: only records at or after this time.
-        until: only records before this time.
-        isolation: "read_committed" excludes records of aborted and open transactions.
+        paths: as for `kafka_segments.scan`.
         columns: of the frame.
-        on_damage: "raise", "skip" or a function, called in the thread that polars reads in.
-        max_timestamp_skew: no record is earlier than one before it by more than this.
-        storage_options: settings of stores.
+        options: by name, as for `kafka_segments.scan`: topics, partitions, offsets, since, until, isolation,
+            on_damage (a function is called in the thread that polars reads in), max_timestamp_skew,
+            storage_options.
 
     Returns:
         A frame; each `collect` looks anew at what there is. It raises the errors of `kafka_segments.scan` for
@@ -77,18 +60,7 @@ def scan_segments(
         >>> frame = scan_segments("/var/lib/kafka")  # doctest: +SKIP
         >>> frame.filter(pl.col("offset") >= 1000).select("key").head(5).collect()  # doctest: +SKIP
     """
-    request = ScanRequest.of(
-        paths,
-        topics=topics,
-        partitions=partitions,
-        offsets=offsets,
-        since=since,
-        until=until,
-        isolation=isolation,
-        max_timestamp_skew=max_timestamp_skew,
-        on_damage=on_damage,
-        storage_options=storage_options,
-    )
+    request = ScanRequest.of(paths, **options)
     source = _Source(request, columns)
     return register_io_source(source.frames, schema=source.schema, is_pure=True)
 

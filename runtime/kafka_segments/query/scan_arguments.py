@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from kafka_segments.errors import OptionError
+from kafka_segments.formats.on_damage import OnDamage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
 from kafka_segments.query.option_values import time_of
@@ -23,11 +24,26 @@ from kafka_segments.query.query import (
     at_offsets,
 )
 
-__all__ = ["OffsetRange", "Path", "Time", "places_of", "query_of_arguments", "texts_of"]
+__all__ = ["OffsetRange", "Path", "ScanOptions", "Time", "places_of", "query_of_arguments", "texts_of"]
 
 Path = str | os.PathLike[str]
 OffsetRange = tuple[int | None, int | None]
 Time = datetime | int | str
+
+
+class ScanOptions(TypedDict, total=False):
+    """Arguments of `scan` for its rows, by name; what reads the same rows takes them too."""
+
+    topics: str | Iterable[str] | None
+    partitions: Iterable[int] | Iterable[TopicPartition] | None
+    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None
+    since: Time | None
+    until: Time | None
+    isolation: Literal["read_uncommitted", "read_committed"]
+    on_damage: OnDamage
+    max_timestamp_skew: timedelta | int | None
+    storage_options: Mapping[str, str] | None
+
 
 _WHOLE = Limits(max_partition_bytes=1 << 62)
 
@@ -68,13 +84,13 @@ def texts_of(paths: Any) -> list[str]:
 
 def query_of_arguments(
     *,
-    topics: str | Iterable[str] | None,
-    partitions: Iterable[int] | Iterable[TopicPartition] | None,
-    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None,
-    since: Time | None,
-    until: Time | None,
-    isolation: Any,
-    max_timestamp_skew: timedelta | int | None,
+    topics: str | Iterable[str] | None = None,
+    partitions: Iterable[int] | Iterable[TopicPartition] | None = None,
+    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
+    isolation: Any = "read_uncommitted",
+    max_timestamp_skew: timedelta | int | None = None,
 ) -> Query:
     """Make a query; arguments as for `scan`.
 

@@ -58,8 +58,8 @@ class ScanRequest:
         cls,
         paths: Path | Iterable[Path],
         *,
-        on_damage: OnDamage,
-        storage_options: Mapping[str, str] | None,
+        on_damage: OnDamage = "raise",
+        storage_options: Mapping[str, str] | None = None,
         **asked: Any,
     ) -> ScanRequest:
         """Check arguments; `asked` are those of `query_of_arguments`.
