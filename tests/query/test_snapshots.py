@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.builders import build
+from tests.ingest.hostile_tables import guarded
 from tests.query import logs
 from tests.query.logs import PLACES, Entry
 from tests.query.test_committed import COMMITTED, offsets
@@ -169,7 +171,7 @@ texts = st.recursive(
 parts = st.dictionaries(st.sampled_from(["topic", "partition", "pieces"]), texts)
 snapshots = st.dictionaries(
     st.sampled_from(["logs", "outcomes", "taken_ms", "other"]), st.one_of(texts, st.lists(parts))
-).map(lambda value: json.dumps({"format": "kafka-segments snapshot", "version": 1, **value}).encode())
+).map(lambda value: json.dumps({"format": "kafka-segments snapshot", "version": 2, **value}).encode())
 anything = st.one_of(st.binary(max_size=20), texts.map(lambda value: json.dumps(value).encode()), snapshots)
 
 
@@ -238,4 +240,52 @@ def test_an_error_in_a_snapshot_has_words(tmp_path: Path, doubtful: Any, wrong: 
     path = tmp_path / "any.json"
     path.write_text(json.dumps(value))
     with pytest.raises(OptionError, match="Expected `str`"):
+        read_snapshot(PLACES, str(path))
+
+
+HOSTILE = [
+    "/etc/passwd",
+    "-",
+    "../x",
+    "",
+    "a\0b/00000000000000000000.log",
+    "t'; --",
+    -1,
+    2**31,
+    2**63,
+    10**400,
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@given(data=st.data())
+def test_no_other_file_is_read_than_one_with_a_segments_name(
+    tmp_path: Path, doubtful: Any, data: st.DataObject
+) -> None:
+    """Whatever a snapshot says of paths, offsets and sizes: records are read, or it is an error of ours."""
+    value, victim = json.loads(json.dumps(doubtful)), tmp_path / "victim"
+    if not victim.exists():
+        (victim / "inner").mkdir(parents=True)
+        (victim / "inner" / "secret").write_bytes(b"\0" * 500)
+    hostile = [*HOSTILE, str(victim / "inner" / "secret"), f"file://{victim}/inner/secret", str(victim)]
+    for _ in range(data.draw(st.integers(1, 3))):
+        *way, last = data.draw(st.sampled_from([place for place in _places(value) if place]))
+        target = value
+        for name in way:
+            target = target[name]
+        target[last] = data.draw(st.sampled_from(hostile))
+    path = tmp_path / "any.json"
+    path.write_text(json.dumps(value))
+    with guarded(victim / "inner") as seen, contextlib.suppress(KafkaFormatError):
+        found, _ = pinned_logs(read_snapshot(PLACES, str(path)), PLACES, fail_on_data_loss=False)
+        offsets(plan(found, Query(fail_on_data_loss=False), PLACES))
+    assert seen == []
+
+
+def test_a_file_of_another_name_is_refused(tmp_path: Path) -> None:
+    _path, log = appended(tmp_path)
+    kept(take_snapshot([log], PLACES), tmp_path)
+    path = tmp_path / "snapshot.json"
+    path.write_text(path.read_text().replace(f"{0:020}.log", "secret"))
+    with pytest.raises(OptionError, match="regex"):
         read_snapshot(PLACES, str(path))

@@ -18,6 +18,7 @@ __all__ = [
     "SEGMENT_NAME",
     "TIERED_NAME",
     "WHY_LEFT_ALONE",
+    "Count",
     "InnerPath",
     "PartitionNumber",
     "SegmentPath",
@@ -58,6 +59,7 @@ _LARGEST_PARTITION = 2**31 - 1
 # Types of values in files that others may have written: `query.documents` checks them.
 TopicName = Annotated[str, Meta(pattern=rf"\A(?!\.\.?\Z){_TOPIC}\Z")]
 PartitionNumber = Annotated[int, Meta(ge=0, le=_LARGEST_PARTITION)]
+Count = Annotated[int, Meta(ge=0)]
 InnerPath = Annotated[str, Meta(pattern=rf"(?s)\A(?!{_ADDRESS.pattern})(?!(.*/)?\.?\.?(/|\Z))[^\0]+\Z")]
 """Path of a file below a directory: relative, and none of its parts is empty, `.` or `..`."""
 SegmentPath = Annotated[str, Meta(pattern=r"\A([^\0]*/)?([0-9]{20}[.-][^/\0]+|leader-epoch-checkpoint)\Z")]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.formats.file_names import PartitionNumber, SegmentPath, TopicName
+from kafka_segments.formats.file_names import Count, PartitionNumber, SegmentPath, TopicName
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.segment.continuity import CheckpointedOffsets
@@ -39,10 +39,10 @@ class StoredFile:
     """
 
     path: SegmentPath
-    size: int
+    size: Count
     identity: str
     modified_ns: int = 0
-    position: int = 0
+    position: Count = 0
 
     @property
     def name(self) -> str:
@@ -66,8 +66,8 @@ class Chunks:
             decodes it): of thousands of segments, most are never opened.
     """
 
-    len_chunk: int
-    size: int
+    len_chunk: Count
+    size: Count
     stored: str
 
 
@@ -90,7 +90,7 @@ class StoredSegment:
     """
 
     file: StoredFile
-    base_offset: int
+    base_offset: Count
     is_newest: bool = False
     beside: Mapping[str, StoredFile] = field(default_factory=dict)
     form: str = "plain"
@@ -174,8 +174,8 @@ class LogPiece:
         others: copies with some of these offsets too; each counts up to its `end_offset`.
     """
 
-    start: int
-    end: int | None
+    start: Count
+    end: Count | None
     segment: StoredSegment
     others: tuple[StoredSegment, ...] = ()
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import numpy as np
-from msgspec import Meta
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import (
@@ -23,7 +21,7 @@ from kafka_segments.errors import (
     TruncatedLogError,
 )
 from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import PartitionNumber, TopicName
+from kafka_segments.formats.file_names import Count, PartitionNumber, TopicName
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
@@ -59,7 +57,7 @@ class PartitionState:
 
     topic: TopicName
     partition: PartitionNumber
-    next_offset: Annotated[int, Meta(ge=0)]
+    next_offset: Count
     topic_id: str | None = None
     leader_epochs: tuple[LeaderEpoch, ...] = ()
     last: EntryMark | None = None

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from kafka_segments.formats.file_names import InnerPath, PartitionNumber, TopicName
+from kafka_segments.formats.file_names import Count, InnerPath, PartitionNumber, TopicName
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.query.continuation import PartitionState
 from kafka_segments.query.query import TopicPartition
@@ -24,8 +24,6 @@ __all__ = [
     "TableSettings",
     "updated",
 ]
-
-_Count = Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +80,10 @@ class DataFile:
     path: InnerPath
     topic: TopicName | None
     partition: PartitionNumber | None
-    num_rows: _Count
-    num_bytes: _Count
-    first_offset: _Count | None = None
-    last_offset: _Count | None = None
+    num_rows: Count
+    num_bytes: Count
+    first_offset: Count | None = None
+    last_offset: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +106,8 @@ class DamagedBytes:
     topic: TopicName
     partition: PartitionNumber
     source: str
-    position: _Count
-    end_position: _Count
+    position: Count
+    end_position: Count
     error: str
     first_lost_offset: int | None = None
     last_lost_offset: int | None = None
@@ -127,7 +125,7 @@ class Rewound:
 
     topic: TopicName
     partition: PartitionNumber
-    offset: _Count | None = None
+    offset: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
