@@ -6,7 +6,8 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.input_check import checked_file, is_single_file
@@ -135,15 +136,17 @@ def run(arguments: argparse.Namespace) -> int:
     places = Places(store_settings(named_options(arguments.option, ())))
     summary = VerifySummary()
     summary.notes += _not_checked(options)
-    single = _SingleFiles()
+    inputs: list[Source] = []
     with console.waiting("listing segments"):
-        subjects = list(_subjects(arguments, places, summary, single))
+        subjects = list(_subjects(arguments, places, summary, inputs))
     try:
-        with single, console.writing() as stdout, ExitStack() as stack:
+        with console.writing() as stdout, ExitStack() as stack:
+            for source in inputs:
+                stack.callback(source.close)
             progress = delayed_progress(stack, "verification", draw=is_bar, verb="verify")
             show = _Shown(progress, sum(one.num_bytes for one in subjects))
             for subject in subjects:
-                reading = SegmentReading(places, single.open if subject.is_single else None)
+                reading = SegmentReading(places, partial(_open_single, inputs) if subject.is_single else None)
                 found = iter_findings(
                     subject, options, reading, summary, num_jobs=arguments.jobs, progress=show.add
                 )
@@ -203,7 +206,7 @@ class _Shown:
 
 
 def _subjects(
-    arguments: argparse.Namespace, places: Places, summary: VerifySummary, files: _SingleFiles
+    arguments: argparse.Namespace, places: Places, summary: VerifySummary, inputs: list[Source]
 ) -> Iterator[VerifySubject]:
     """Yield what is verified: the partitions at all paths together, and each single file."""
     single = [path for path in arguments.sources if path == "-" or is_single_file(path)]
@@ -229,7 +232,7 @@ def _subjects(
         yield VerifySubject(ordered, skipped, is_whole)
     for path in single:
         try:
-            yield VerifySubject([files.copy_of(path)], is_single=True)
+            yield VerifySubject([_copy_of(path, inputs)], is_single=True)
         except KafkaFormatError as error:
             summary.errors.append(error)
 
@@ -261,37 +264,22 @@ class _ChosenPartitions:
             yield OptionError(f"--partition {number}: no topic that is verified has such a partition")
 
 
-class _SingleFiles:
-    """Files that are verified by themselves, and standard input, which can be opened once."""
+def _copy_of(path: str, inputs: list[Source]) -> PartitionCopy:
+    """Make a copy of one file, or of standard input, which is opened once and added to `inputs`.
 
-    def __init__(self) -> None:
-        self._input: Source | None = None
+    Raises:
+        OptionError: it is no segment.
+        ReadError: it cannot be opened.
+    """
+    if path == "-" and not inputs:
+        inputs.append(open_source(path))
+    stored = checked_file(path, inputs[0] if path == "-" else None)
+    folder = path if path == "-" else os.path.dirname(os.path.abspath(path))
+    return PartitionCopy(folder, "", -1, (stored,))
 
-    def copy_of(self, path: str) -> PartitionCopy:
-        """Make a copy of one file, or of standard input.
 
-        Raises:
-            OptionError: it is no segment.
-            ReadError: it cannot be opened.
-        """
-        if path == "-" and self._input is None:
-            self._input = open_source(path)
-        stored = checked_file(path, self._input if path == "-" else None)
-        folder = path if path == "-" else os.path.dirname(os.path.abspath(path))
-        return PartitionCopy(folder, "", -1, (stored,))
-
-    def open(self, segment: StoredSegment) -> Source:
-        """Open a file of which a copy was made."""
-        if segment.path == "-" and self._input is not None:
-            return open_source(self._input)
-        return open_source(segment.path, only_files=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self._input is not None:
-            self._input.close()
+def _open_single(inputs: Sequence[Source], segment: StoredSegment) -> Source:
+    return open_source(inputs[0] if segment.path == "-" else segment.path, only_files=True)
 
 
 def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
