@@ -118,11 +118,8 @@ def sync_tree(path: str, named: str) -> None:
 
 
 def _write(directory: str, named: str, name: str, content: bytes) -> None:
-    file = OutputFile(os.path.join(directory, name), os.path.join(named, name))
-    try:
+    with closing(OutputFile(os.path.join(directory, name), os.path.join(named, name))) as file:
         file.write(content)
-    finally:
-        file.close()
 
 
 def _small_file(places: Places, path: str) -> bytes | None:
