@@ -29,6 +29,7 @@ CHECKPOINTS = (
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 FIRST, SECOND = "multi-0/00000000000000000000.log", "multi-0/00000000000000000125.log"
+TIMES = FIRST.replace(".log", ".timeindex")
 LEN_HEADER = 61
 OFS_LENGTH, OFS_EPOCH, OFS_MAGIC, OFS_CRC, OFS_ATTRIBUTES, OFS_DELTA = 8, 12, 16, 17, 21, 23
 OFS_MAX_TIMESTAMP, OFS_PRODUCER, OFS_PRODUCER_EPOCH, OFS_SEQUENCE, OFS_COUNT = 35, 43, 51, 53, 57
@@ -228,7 +229,21 @@ def zeros_after_a_closed_segment(root: Path) -> None:
     path.write_bytes(path.read_bytes() + bytes(4096))
 
 
-@plant()
-def zeros_after_the_newest_segment(root: Path) -> None:
+@plant(("zeros", SECOND, 9865, None, None))
+def zeros_after_the_newest_segment_and_a_clean_shutdown(root: Path) -> None:
+    """A broker trims what it has preallocated when it stops; on more zeros than that it does not start."""
     path = root / "logs" / SECOND
     path.write_bytes(path.read_bytes() + bytes(4096))
+
+
+@plant()
+def zeros_after_the_newest_segment_and_a_kill(root: Path) -> None:
+    zeros_after_the_newest_segment_and_a_clean_shutdown(root)
+    (root / "logs" / ".kafka_cleanshutdown").unlink()
+
+
+@plant(("time-index", TIMES, None, None, None))
+def zeros_in_a_time_index_below_the_recovery_point(root: Path) -> None:
+    (root / "logs" / ".kafka_cleanshutdown").unlink()
+    path = root / "logs" / TIMES
+    path.write_bytes(bytes(path.stat().st_size))

@@ -218,6 +218,11 @@ def meta_properties_without_a_node(root: Path) -> None:
     (root / "logs" / META).write_text(f"version=1\ncluster.id={CLUSTER_ID}\n")
 
 
+@plant(("meta-properties", META, None, None, None))
+def meta_properties_empty(root: Path) -> None:
+    (root / "logs" / META).write_bytes(b"")
+
+
 @plant(("cluster-id", META, None, None, None), cluster_id="BBBBBBBBBBBBBBBBBBBBBQ")
 def cluster_id_other_than_the_expected_one(root: Path) -> None:
     """The directory stays as it is."""

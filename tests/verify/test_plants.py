@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.verify import plants_of_directories, plants_of_logs
+from tests.verify import plants_of_directories, plants_of_logs, plants_of_nodes
 from tests.verify.plants import PLANTS, Plant, Row, make_base
 
 from kafka_segments.io.filesystems import Places
@@ -19,7 +19,7 @@ from kafka_segments.verify.partition_checks import VerifyOptions
 from kafka_segments.verify.segment_checks import SegmentReading
 from kafka_segments.verify.verification import VerifySubject, VerifySummary, iter_findings
 
-assert plants_of_directories is not None and plants_of_logs is not None  # they fill PLANTS
+assert plants_of_directories and plants_of_logs and plants_of_nodes  # they fill PLANTS
 
 
 def verified(root: Path, only: Sequence[str] = (), **options: Any) -> tuple[list[Row], VerifySummary]:

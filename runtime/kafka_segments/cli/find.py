@@ -280,7 +280,7 @@ class _Find:
             if isinstance(event, SearchCounts):
                 self.counts += event
             elif isinstance(event, UnusedIndex):
-                console.say(str(event.error))
+                console.say(f"{type(event.error).__name__}: {event.error}")
                 self._outcomes.found()
             elif isinstance(event, KafkaFormatError):
                 self._outcomes.refuse(event)

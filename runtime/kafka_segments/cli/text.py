@@ -5,16 +5,10 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from kafka_segments.errors import (
-    DecompressionError,
-    MissingCodecError,
-    ReadError,
-    SegmentOrderError,
-    TruncatedError,
-)
+from kafka_segments.errors import MissingCodecError, ReadError, SegmentOrderError, TruncatedError
 from kafka_segments.errors.escaping import escape
 from kafka_segments.formats.entries import Batch, ControlRecord, Damage, ExperimentalBatch, Padding, Record
-from kafka_segments.log.findings import error_words, lost_offsets
+from kafka_segments.log.findings import lost_offsets
 
 __all__ = ["counted", "file_line", "line", "moment_words", "remedy"]
 
@@ -95,8 +89,8 @@ def _control(control: ControlRecord) -> str:
 
 def _damage(damage: Damage) -> str:
     return (
-        f"DAMAGE at {damage.position} to {damage.end_position}: {escape(error_words(damage.error))}; "
-        f"{lost_offsets(damage)}; {remedy(damage)}"
+        f"DAMAGE at {damage.position} to {damage.end_position}: {type(damage.error).__name__}: "
+        f"{escape(damage.error.detail)}; {lost_offsets(damage)}; {remedy(damage)}"
     )
 
 
@@ -107,8 +101,6 @@ def remedy(damage: Damage) -> str:
         return "check the disk, and take these offsets from a replica"
     if isinstance(error, TruncatedError) and damage.next_offset is None:
         return "a broker may still be writing here; if none is, take these offsets from a replica"
-    if isinstance(error, DecompressionError) and error.is_bound:
-        return "the batch is sound, larger than the bound: --max-decompressed-bytes reads it"
     if isinstance(error, MissingCodecError):
         return "then dump again"
     if isinstance(error, SegmentOrderError) and damage.first_lost_offset is None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.copy_findings import by_copies, finding_words
 from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
@@ -27,6 +26,7 @@ from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.option_values import size_from
 from kafka_segments.query.options import did_you_mean
 from kafka_segments.verify.catalogue import CHECKS, GROUPS, chosen_checks
+from kafka_segments.verify.node_checks import LogDir
 from kafka_segments.verify.partition_checks import VerifyOptions
 from kafka_segments.verify.segment_checks import SegmentReading
 from kafka_segments.verify.transaction_checks import abort_command
@@ -151,8 +151,8 @@ def run(arguments: argparse.Namespace) -> int:
                 found = iter_findings(
                     subject, options, reading, summary, num_jobs=arguments.jobs, progress=show.add
                 )
-                for line in _lines(found, arguments):
-                    stdout.write(line)
+                for finding in found:
+                    stdout.write(_line(finding, arguments))
                     stdout.flush()
             if arguments.format == "jsonl":
                 stdout.write(jsonl.encode(_summary_values(summary, options)))
@@ -283,17 +283,6 @@ def _open_single(inputs: Sequence[Source], segment: StoredSegment) -> Source:
     return open_source(inputs[0] if segment.path == "-" else segment.path, only_files=True)
 
 
-def _lines(found: Iterable[Finding], arguments: argparse.Namespace) -> Iterator[bytes]:
-    """Render findings, each with what a program or a person is to know of it."""
-    if arguments.format == "jsonl":
-        yield from (_line(one, arguments) for one in found)
-        return
-    for words, findings in by_copies(found):
-        if words:
-            yield f"{shown(words)}\n".encode("utf-8", "backslashreplace")
-        yield from (_line(one, arguments) for one in findings)
-
-
 def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
     """Render a finding as a line of JSON, or as text."""
     command = None
@@ -302,8 +291,16 @@ def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
         command = abort_command(finding.topic, finding.partition, first, arguments.bootstrap_server)
     if arguments.format == "jsonl":
         return jsonl.encode(_values(finding) | {"command": command})
+    place = finding.path or ""
+    if finding.position is not None:
+        end = "" if finding.end_position is None else f" to {finding.end_position}"
+        place = f"{place}, position {finding.position}{end}"
+    words = f"{place}: {finding.check}: {finding.detail}"
+    if finding.first_offset is not None:
+        last = finding.last_offset
+        words += f" [offsets {finding.first_offset} to {'?' if last is None else last}]"
     end_it = "" if command is None else f"  to end it: {shown(command)}\n"
-    return f"{shown(finding_words(finding))}\n{end_it}".encode("utf-8", "backslashreplace")
+    return f"{shown(words)}\n{end_it}".encode("utf-8", "backslashreplace")
 
 
 def _values(finding: Finding) -> dict[str, Any]:
@@ -332,10 +329,16 @@ def _summary_values(summary: VerifySummary, options: VerifyOptions) -> dict[str,
         "records": totals.num_records,
         "bytes": totals.num_bytes,
         "findings": dict(sorted(summary.num_findings.items())),
+        "log_dirs": [_start_values(one) for one in summary.log_dirs],
         "checks": [check for check in CHECKS if check in options.checks],
         "not_checked": summary.notes,
         "errors": [str(error) for error in summary.errors],
     }
+
+
+def _start_values(log_dir: LogDir) -> dict[str, Any]:
+    lists = {name: sorted(getattr(log_dir, name)) for name in ("stops", "strayed", "truncated", "deleted")}
+    return {"path": log_dir.path, "starts": not log_dir.stops, **lists, "detail": str(log_dir)}
 
 
 def _say_summary(summary: VerifySummary, options: VerifyOptions) -> None:
@@ -346,6 +349,8 @@ def _say_summary(summary: VerifySummary, options: VerifyOptions) -> None:
     left_out = [check for check in CHECKS if check not in options.checks]
     if left_out:
         console.say(f"checks that were not chosen: {', '.join(left_out)}")
+    for log_dir in summary.log_dirs:
+        console.say(str(log_dir))
     console.say(
         f"verified: {counted(summary.num_copies, 'partition')}, {counted(totals.num_segments, 'segment')}, "
         f"{counted(totals.num_batches, 'batch', 'batches')}, {counted(totals.num_records, 'record')}, "

@@ -100,6 +100,8 @@ def read_partition_metadata(data: bytes | memoryview) -> tuple[int, str]:
     Raises:
         CorruptIndexError: a negative version, or no such text.
     """
+    if not data:
+        raise CorruptIndexError("not the metadata of a partition: it is empty")
     try:
         metadata = KafkaPartitionMetadata(stream(data))
         topic_id = metadata.topic_id

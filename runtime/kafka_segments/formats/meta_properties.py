@@ -39,8 +39,12 @@ class MetaProperties:
     directory_id: str | None
 
 
-def read_meta_properties(data: bytes) -> MetaProperties:
+def read_meta_properties(data: bytes, *, of_node: bool = False) -> MetaProperties:
     """Read a `meta.properties`, by the rules of Kafka's `MetaProperties.Builder`.
+
+    Args:
+        data: its content.
+        of_node: a broker of Kafka 4 starts on it, which needs a `node.id` or `broker.id` in any version.
 
     Raises:
         DecodeError: more than `MAX_LEN_META_PROPERTIES` bytes, an unknown version, an id that is none, or in
@@ -58,6 +62,8 @@ def read_meta_properties(data: bytes) -> MetaProperties:
         raise DecodeError(f"version {version!r:.40}; 0 and 1 are known")
     node_id = _integer(found, "broker.id" if version == "0" else "node.id")
     cluster_id, directory_id = found.get("cluster.id"), found.get("directory.id")
+    if of_node and node_id is None:
+        raise DecodeError("there is no node.id" if data.strip() else "it is empty")
     if version == "1" and (node_id is None or cluster_id is None):
         raise DecodeError(f"there is no {'node.id' if node_id is None else 'cluster.id'}")
     if directory_id is not None and not _UUID.fullmatch(directory_id):

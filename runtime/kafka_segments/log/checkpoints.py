@@ -26,6 +26,7 @@ LOG_START = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
+CHECKPOINTS = (LOG_START, HIGH_WATERMARK, RECOVERY_POINT, CLEANED)
 META_PROPERTIES = "meta.properties"
 ROOT_FILES = (LOG_START, RECOVERY_POINT, META_PROPERTIES)
 """Files that identify the top of a log directory."""

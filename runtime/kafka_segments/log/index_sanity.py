@@ -167,8 +167,7 @@ def _read_times(file: LogFile) -> Iterator[TimeCheck]:
                 index.path,
             )
     _check_greatest(index)
-    if index.offsets:
-        yield TimeCheck(index)
+    yield TimeCheck(index)
 
 
 def _check_greatest(index: OffsetIndex | TimeIndex) -> None:
@@ -259,10 +258,15 @@ class PositionCheck:
 
 
 class TimeCheck:
-    """Check of a `.timeindex`, whose entries have the greatest timestamp up to an offset, and its offset."""
+    """Check of a `.timeindex`, whose entries have the greatest timestamp up to an offset, and its offset.
+
+    Attributes:
+        path: of the file.
+        num_padding: entries of zeros at its end.
+    """
 
     def __init__(self, index: TimeIndex) -> None:
-        self.path = index.path
+        self.path, self.num_padding = index.path, index.num_padding
         self._left = _Entries(index.offsets, index.timestamps)
         self._greatest = _NO_TIMESTAMP
         self._is_damaged = False

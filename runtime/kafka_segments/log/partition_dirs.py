@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kafka_segments.errors import OptionError, ReadError
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
+from kafka_segments.formats import read_partition_metadata
 from kafka_segments.formats.file_names import (
     LEFT_ALONE,
     SEGMENT_NAME,
@@ -199,7 +201,7 @@ class PartitionFinder:
         interesting = {one.path: self._is_to_list(one, topic) for one in directories}
         for one in entries:
             if one.is_directory and interesting.get(one.path, False) is False and self._is_reported(one):
-                self.skipped.directory(one)
+                self.skipped.directory(one, self._inside(one))
         listed = [one for one in directories if interesting[one.path]]
         # Segments that are not wanted count, by the names of their directories.
         held = None in interesting.values()
@@ -323,6 +325,28 @@ class PartitionFinder:
         return (
             why + "; give a broker's log directory (log.dirs in its configuration), or one of its partitions"
         )
+
+    def _inside(self, entry: FileEntry) -> str:
+        """Say which segments are in a directory without a partition's name, or (lost+found) below it."""
+        words = ""
+        for folder in (entry, *(one for one in self._peek(entry) if one.is_directory)):
+            files = {one.name: one for one in self._peek(folder)}
+            logs = sorted(filter(SEGMENT_NAME.fullmatch, files))
+            if logs:
+                words += f"; {folder.path} has {len(logs)} segments, from offset {int(logs[0][:20])}"
+                words += f"{self._topic_of(files)}: to read them, give a link to it named TOPIC-PARTITION"
+        return words
+
+    def _topic_of(self, files: Mapping[str, FileEntry]) -> str:
+        """Return the words for the topic id beside some segments; none if it cannot be read."""
+        try:
+            with closing(self._places.open(files["partition.metadata"].path)) as source:
+                return f", of the topic with id {read_partition_metadata(source.read(0, source.size))[1]}"
+        except KeyError:
+            return ""
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
+            return ""
 
     def _peek(self, entry: FileEntry) -> Iterator[FileEntry]:
         inside = self._children(entry.path) if entry.is_directory else None

@@ -6,11 +6,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_segments.errors import ReadError
-from kafka_segments.formats.file_names import LEFT_ALONE, SEGMENT_NAME, WHY_LEFT_ALONE
+from kafka_segments.formats.file_names import (
+    LEFT_ALONE,
+    MAX_OFFSET,
+    SEGMENT_NAME,
+    WHY_LEFT_ALONE,
+    parse_directory_name,
+)
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.loggers import get_logger
 
-__all__ = ["NO_SEGMENT", "WITH_MORE", "SkipCollector", "SkippedFiles", "log_skipped", "num_unlisted"]
+__all__ = [
+    "BAD_NAMES",
+    "NO_SEGMENT",
+    "PUT_ASIDE",
+    "WITH_MORE",
+    "SkipCollector",
+    "SkippedFiles",
+    "log_skipped",
+    "num_unlisted",
+]
 
 _log = get_logger(__name__)
 
@@ -23,7 +38,13 @@ _SUFFIXES = {
 }
 NO_SEGMENT = "no segment is in it"
 WITH_MORE = "a segment's name with more behind it: decompress or rename it, if it is to be read"
-_ENDS = (".log", *_SUFFIXES)
+_NOT_A_SEGMENT = "not the name of a segment"
+_NO_OFFSET = "its name does not begin with an offset"
+BAD_NAMES = (_NOT_A_SEGMENT, _NO_OFFSET)
+"""Reasons for which a broker does not start."""
+PUT_ASIDE = (*WHY_LEFT_ALONE.values(), *_SUFFIXES.values())
+"""Reasons of what a broker has put aside, or was about to take in."""
+_NUMBERED = (".log", ".index", ".timeindex", ".txnindex", ".swap", ".cleaned")
 _unlisted: list[str] = []
 _ABOUT_TO_BE_DELETED = (WHY_LEFT_ALONE["-delete"], _SUFFIXES[".deleted"])
 
@@ -69,24 +90,35 @@ class SkipCollector:
         """Add a file or directory; duplicates count once."""
         self._paths.setdefault(why, {})[path] = None
 
-    def directory(self, entry: FileEntry) -> None:
-        """Add a directory without a partition's name."""
-        suffix = next((one for one in LEFT_ALONE if entry.name.endswith(one)), None)
-        self.add(entry.path, "its name is not TOPIC-PARTITION" if suffix is None else WHY_LEFT_ALONE[suffix])
+    def directory(self, entry: FileEntry, inside: str) -> None:
+        """Add a directory without a partition's name; `inside`: words for the segments in it."""
+        name, _, rest = entry.name.rpartition(".")
+        is_aside = parse_directory_name(name) is not None
+        suffix = next((one for one in LEFT_ALONE if rest.endswith(one) and is_aside), None)
+        unnamed = f"its name is not TOPIC-PARTITION{inside}"
+        self.add(entry.path, unnamed if suffix is None else WHY_LEFT_ALONE[suffix])
 
     def files(self, entries: Iterable[FileEntry]) -> None:
         """Add the files of a partition's directory that a broker ignores, deletes, or has yet to swap in."""
         for entry in entries:
             before, ending, _after = entry.name.partition(".log.")
-            if not entry.name.endswith(_ENDS):
-                if ending and SEGMENT_NAME.fullmatch(f"{before}.log"):
-                    self.add(entry.path, WITH_MORE)
-                continue
             suffix = next((one for one in _SUFFIXES if entry.name.endswith(one)), None)
-            if suffix is not None:
+            if not _has_offset(entry.name):
+                is_log = entry.name.endswith(".log")
+                self.add(entry.path, _NOT_A_SEGMENT if is_log else _NO_OFFSET)
+            elif suffix is not None:
                 self.add(entry.path, _SUFFIXES[suffix])
-            elif not SEGMENT_NAME.fullmatch(entry.name):
-                self.add(entry.path, "not the name of a segment")
+            elif entry.name.endswith(".log") and not SEGMENT_NAME.fullmatch(entry.name):
+                self.add(entry.path, _NOT_A_SEGMENT)
+            elif ending and SEGMENT_NAME.fullmatch(f"{before}.log"):
+                self.add(entry.path, WITH_MORE)
+
+
+def _has_offset(name: str) -> bool:
+    """Return whether a name has an offset, where a broker looks for one (LogFileUtils.offsetFromFile)."""
+    stem = name.partition(".")[0]
+    is_asked = name.endswith(_NUMBERED) or (name.endswith(".snapshot") and name[0].isdigit())
+    return not is_asked or (stem.isascii() and stem.isdigit() and int(stem[:20]) <= MAX_OFFSET)
 
 
 def num_unlisted() -> int:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
@@ -47,14 +46,12 @@ class ScanRequest:
         places: filesystems by path.
         query: which records.
         on_damage: what becomes of damage.
-        max_decompressed: bytes that one batch may decompress to.
     """
 
     paths: tuple[str, ...]
     places: Places
     query: Query
     on_damage: OnDamage
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
 
     @classmethod
     def of(
@@ -63,7 +60,6 @@ class ScanRequest:
         *,
         on_damage: OnDamage = "raise",
         storage_options: Mapping[str, str] | None = None,
-        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
         **asked: Any,
     ) -> ScanRequest:
         """Check arguments; `asked` are those of `query_of_arguments`.
@@ -73,7 +69,7 @@ class ScanRequest:
         """
         check_on_damage(on_damage)
         places = places_of(storage_options)
-        return cls(tuple(texts_of(paths)), places, query_of_arguments(**asked), on_damage, max_decompressed)
+        return cls(tuple(texts_of(paths)), places, query_of_arguments(**asked), on_damage)
 
     def plan(self, wanted: RowFilter | None = None) -> PlannedScan:
         """Find the logs, and plan their reading.
@@ -207,8 +203,7 @@ class PlannedScan:
         from kafka_segments.query.read.small_splits import SmallSplits
         from kafka_segments.query.read.split_reader import Reading, read_split
 
-        places, most = self.request.places, self.request.max_decompressed
-        reading = Reading(rows.sources, max_decompressed=most)
+        places = self.request.places
         small = SmallSplits(places, rows.sources)
         for split, is_continued in splits:
             findings = _ScanFindings(split, is_continued, self.request.on_damage)
@@ -217,7 +212,7 @@ class PlannedScan:
                 yield from _small_rows(small, rows)
             if not is_added:
                 key = split.topic, split.partition
-                for batch in read_split(split, places, reading, findings):
+                for batch in read_split(split, places, Reading(rows.sources), findings):
                     yield from ((key, one) for one in rows.of(batch, *key))
         yield from _small_rows(small, rows)
 

@@ -128,7 +128,8 @@ class Messages:
             except CorruptBatchError as error:
                 raise CorruptBatchError(f"inner message {number} cannot be read: {error.detail}") from error
             if message.codec:
-                raise CorruptBatchError(f"inner message {number} is compressed itself")
+                what = f"inner message {number} is compressed itself"
+                raise CorruptBatchError(f"{what}, which Kafka refuses: every replica has the same")
             found = checksum.crc32(message.crc_region) if self._check_crc else message.crc
             if found != message.crc:
                 num_wrong += 1

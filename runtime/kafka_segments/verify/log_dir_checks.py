@@ -7,8 +7,6 @@ of another cluster or node, and on a partition that it finds twice (LogManager, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import closing
-from dataclasses import dataclass
 
 from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
@@ -20,28 +18,24 @@ from kafka_segments.formats.file_names import (
     parse_directory_name,
     real_path,
 )
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.checkpoints import HIGH_WATERMARK, META_PROPERTIES, RECOVERY_POINT, ROOT_FILES
-from kafka_segments.log.model import PartitionCopy
-from kafka_segments.log.skipped_files import NO_SEGMENT, WITH_MORE, SkippedFiles
+from kafka_segments.log.checkpoints import (
+    CHECKPOINTS,
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARK,
+    META_PROPERTIES,
+    RECOVERY_POINT,
+    ROOT_FILES,
+)
+from kafka_segments.log.model import PartitionCopy, StoredFile
+from kafka_segments.log.skipped_files import BAD_NAMES, NO_SEGMENT, PUT_ASIDE, WITH_MORE, SkippedFiles
+from kafka_segments.log.stored_segments import read_file
+from kafka_segments.verify.node_checks import LogDir, check_nodes
 from kafka_segments.verify.partition_checks import VerifyOptions
 from kafka_segments.verify.sink import CheckSink
 
 __all__ = ["check_log_dirs"]
-
-_KRAFT = 1  # version of `meta.properties`
-_CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-_PUT_ASIDE = (*LEFT_ALONE, ".deleted", ".cleaned", ".swap")
-
-
-@dataclass(frozen=True, slots=True)
-class _Root:
-    """A log directory: its path as given and resolved, the names in it, and its properties if readable."""
-
-    path: str
-    real_path: str
-    names: frozenset[str]
-    meta: formats.MetaProperties | None
 
 
 def check_log_dirs(
@@ -52,8 +46,8 @@ def check_log_dirs(
     sink: CheckSink,
     *,
     is_whole: bool,
-) -> None:
-    """Check the log directories of some copies, and the copies against each other.
+) -> list[LogDir]:
+    """Check the log directories of some copies, and the copies against each other; return the directories.
 
     Args:
         places: opens files.
@@ -66,69 +60,78 @@ def check_log_dirs(
     _check_names(skipped, sink)
     roots = list(_roots(places, copies, sink))
     _check_meta(roots, options, sink)
+    check_nodes(places, roots if is_whole else (), copies, sink)
     _check_topic_ids(copies, sink)
-    _check_partition_metadata(places, roots, copies, sink)
-    _check_duplicates(roots, copies, sink)
+    _check_partition_metadata(places, roots, sink)
+    _check_duplicates(roots, sink)
     empty = {path for one in skipped if one.why == NO_SEGMENT for path in one.paths}
     for root in roots if is_whole else ():
-        _check_missing(places, root, empty, sink)
+        _check_missing(root, empty, sink)
+    return roots
 
 
 def _check_names(skipped: Sequence[SkippedFiles], sink: CheckSink) -> None:
     for one in skipped:
         if one.why in (NO_SEGMENT, WITH_MORE):  # lawful: a broker fills it, or ignores it
             sink.note(str(one))
-            continue
-        for path in one.paths if one.error is None else ():
-            if path.endswith(_PUT_ASIDE):
-                continue  # lawful: a broker has put it aside
-            sink.add("file-name" if path.endswith(".log") else "directory-name", one.why, path=path)
+        elif one.why not in PUT_ASIDE and one.error is None:
+            check = "file-name" if one.why in BAD_NAMES else "directory-name"
+            for path in one.paths:
+                sink.add(check, f"{one.why}: a broker does not start", path=path)
 
 
-def _roots(places: Places, copies: Sequence[PartitionCopy], sink: CheckSink) -> Iterator[_Root]:
+def _roots(places: Places, copies: Sequence[PartitionCopy], sink: CheckSink) -> Iterator[LogDir]:
     """Yield the log directories of brokers among the directories above the copies."""
-    above_copies: dict[str, str] = {}
+    above_copies: dict[str, dict[str, PartitionCopy]] = {}
     for copy in copies:
         if not copy.is_tiered:
-            above_copies.setdefault(_real_root(copy), directory_of(copy.path))
-    for real, path in above_copies.items():
+            above_copies.setdefault(real_path(above(copy.path or ".")), {})[copy.path] = copy
+    for inside in above_copies.values():
+        path = directory_of(next(iter(inside)))
         try:
-            names = frozenset(entry.name for entry in places.entries(path))
+            entries = {entry.name: entry for entry in places.entries(path)}
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
             continue
-        if not names.intersection((*ROOT_FILES, HIGH_WATERMARK)):
-            continue  # a folder with copies of partitions
-        yield _Root(path, real, names, _meta_of(places, path, names, sink))
-
-
-def _real_root(copy: PartitionCopy) -> str:
-    return real_path(above(copy.path or "."))
+        if not entries.keys().isdisjoint((*ROOT_FILES, HIGH_WATERMARK)):  # else copies of partitions alone
+            yield LogDir(
+                path,
+                entries,
+                _meta_of(places, path, entries, sink),
+                inside,
+                {name: _noted(places, entries[name], sink) for name in CHECKPOINTS if name in entries},
+            )
 
 
 def _meta_of(
-    places: Places, root: str, names: frozenset[str], sink: CheckSink
+    places: Places, root: str, entries: Mapping[str, FileEntry], sink: CheckSink
 ) -> formats.MetaProperties | None:
     path = f"{root.rstrip('/')}/{META_PROPERTIES}"
-    if META_PROPERTIES not in names:
-        sink.add(
-            "meta-properties", "a log directory without it: a broker takes that for a new one", path=path
-        )
-        return None
+    entry = entries.get(META_PROPERTIES)
     try:
-        with closing(places.open(path)) as source:
-            size = min(source.size, formats.MAX_LEN_META_PROPERTIES + 1)  # one more, to be rejected
-            return formats.read_meta_properties(bytes(source.read(0, size)))
+        if entry is not None:
+            return formats.read_meta_properties(read_file(places, StoredFile.of(entry)), of_node=True)
+        sink.add("meta-properties", "a log directory without it: a broker does not start", path=path)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        sink.add("meta-properties", error.detail, path=path, error=error)
-        return None
+        sink.add("meta-properties", f"{error.detail}: a broker does not start", path=path, error=error)
+    return None
 
 
-def _check_meta(roots: Sequence[_Root], options: VerifyOptions, sink: CheckSink) -> None:
+def _noted(places: Places, entry: FileEntry, sink: CheckSink) -> Mapping[tuple[str, int], int]:
+    try:
+        return formats.read_offset_checkpoint(read_file(places, StoredFile.of(entry)))
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        detail = f"{error.detail}: a broker ends when it reads it"
+        sink.add("checkpoint-file", detail, path=entry.path, position=error.position, error=error)
+        return {}
+
+
+def _check_meta(roots: Sequence[LogDir], options: VerifyOptions, sink: CheckSink) -> None:
     known = [(root, root.meta) for root in roots if root.meta is not None]
     first = next((one for one in known if one[1].cluster_id), None)
-    directories: dict[str, _Root] = {}
+    directories: dict[str, LogDir] = {}
     for root, meta in known:
         path = f"{root.path}/{META_PROPERTIES}"
         cluster = meta.cluster_id
@@ -163,40 +166,31 @@ def _check_topic_ids(copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
             sink.add("topic-id", detail, path=f"{copy.path}/partition.metadata")
 
 
-def _check_partition_metadata(
-    places: Places, roots: Sequence[_Root], copies: Sequence[PartitionCopy], sink: CheckSink
-) -> None:
+def _check_partition_metadata(places: Places, roots: Sequence[LogDir], sink: CheckSink) -> None:
     """Find partitions without a topic id that a broker takes for none of its own (LogManager.isStray)."""
-    of_kraft = {root.real_path for root in roots if root.meta is not None and root.meta.version == _KRAFT}
-    for copy in copies:
-        is_named = copy.is_tiered or copy.topic_id is not None or copy.topic == METADATA_TOPIC
-        if is_named or _real_root(copy) not in of_kraft:
-            continue
+    for copy in (copy for root in roots if root.is_kraft for copy in root.copies.values()):
         path = f"{copy.path}/partition.metadata"
-        if places.entry(path) is None:
+        if copy.topic_id is None and copy.topic != METADATA_TOPIC and places.entry(path) is None:
             detail = "it is missing: a KRaft broker puts the partition's directory aside (-stray)"
             sink.add("partition-metadata", detail, path=path)
 
 
-def _check_duplicates(roots: Sequence[_Root], copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
-    known = [(root.real_path, root.meta) for root in roots if root.meta is not None]
-    nodes = {path: (meta.cluster_id, meta.node_id) for path, meta in known if meta.node_id is not None}
-    firsts: dict[tuple[object, str, int], PartitionCopy] = {}
-    for copy in copies:
-        node = nodes.get(_real_root(copy))
-        if node is None or copy.is_tiered:
-            continue
-        first = firsts.setdefault((node, copy.topic, copy.partition), copy)
-        if first is not copy:
-            detail = f"{copy.topic}-{copy.partition} of node {node[1]} is in {first.path}, too"
-            sink.add("duplicate-partition", f"{detail}: a broker does not start", path=copy.path)
+def _check_duplicates(roots: Sequence[LogDir], sink: CheckSink) -> None:
+    firsts: dict[tuple[object, ...], PartitionCopy] = {}
+    for root in (one for one in roots if one.meta is not None and one.meta.node_id is not None):
+        for copy in root.copies.values():
+            node = root.meta and (root.meta.cluster_id, root.meta.node_id)
+            first = firsts.setdefault((node, copy.topic, copy.partition), copy)
+            if first is not copy:
+                detail = f"{copy.topic}-{copy.partition} of this node is in {first.path}, too"
+                sink.add("duplicate-partition", f"{detail}: a broker does not start", path=copy.path)
 
 
-def _check_missing(places: Places, root: _Root, empty: Set[str], sink: CheckSink) -> None:
+def _check_missing(root: LogDir, empty: Set[str], sink: CheckSink) -> None:
     """Report partitions that a broker has noted, and that are gone since then, or have lost all segments."""
     if not sink.wants("missing-partition"):
         return
-    watermarks, points = (_noted(places, root, name) for name in (HIGH_WATERMARK, RECOVERY_POINT))
+    watermarks, points = (root.noted.get(name, {}) for name in (HIGH_WATERMARK, RECOVERY_POINT))
     for key in sorted({*watermarks, *points}):
         name = f"{key[0]}-{key[1]}"
         path = f"{root.path}/{name}"
@@ -204,22 +198,10 @@ def _check_missing(places: Places, root: _Root, empty: Set[str], sink: CheckSink
         if path in empty and end:
             detail = f"no segment is in it, and by the checkpoints its log ended at offset {end}"
             sink.add("missing-partition", detail, path=path)
-        is_noted = _CLEAN_SHUTDOWN in root.names and key in watermarks and key in points
-        if not is_noted or name in root.names or parse_directory_name(name) is None:
+        is_noted = CLEAN_SHUTDOWN in root.entries and key in watermarks and key in points
+        if not is_noted or name in root.entries or parse_directory_name(name) is None:
             continue
         # Checkpoints have the partition of a -future directory, too.
-        if not any(one.startswith(f"{name}.") and one.endswith(LEFT_ALONE) for one in root.names):
+        if not any(one.startswith(f"{name}.") and one.endswith(LEFT_ALONE) for one in root.entries):
             detail = f"{HIGH_WATERMARK} and {RECOVERY_POINT} have {name}, which is not there"
             sink.add("missing-partition", detail, path=path)
-
-
-def _noted(places: Places, root: _Root, name: str) -> Mapping[tuple[str, int], int]:
-    if name not in root.names:
-        return {}
-    try:
-        with closing(places.open(f"{root.path}/{name}")) as source:
-            size = min(source.size, formats.MAX_LEN_OFFSET_CHECKPOINT + 1)
-            return formats.read_offset_checkpoint(source.read(0, size))
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        return {}  # checkpoint-file reports it

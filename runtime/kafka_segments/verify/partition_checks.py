@@ -14,7 +14,7 @@ from kafka_segments.errors import (
     raise_unless_file_at_fault,
 )
 from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import directory_of
+from kafka_segments.formats.file_names import METADATA_TOPIC, NO_END, directory_of
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_files import UNOPENED, LogFile
@@ -35,7 +35,6 @@ from kafka_segments.verify.segment_checks import SegmentReading, check_segment
 from kafka_segments.verify.sink import CheckSink
 from kafka_segments.verify.snapshot_checks import check_snapshot
 from kafka_segments.verify.transaction_checks import check_transactions
-from kafka_segments.verify.untrimmed_indexes import check_untrimmed
 
 __all__ = ["CopyResult", "VerifyOptions", "verify_copy"]
 
@@ -146,13 +145,14 @@ class _CopyChecks:
         copy, sink = self._copy, self._sink
         if copy.topic and not copy.is_tiered:
             self._beside = self._places.entries(copy.path)
+            if not self._is_live and copy.topic != METADATA_TOPIC:  # whose indexes a node makes anew
+                trusted = NO_END if copy.end.was_shut_down else copy.end.recovery_point or 0
+                self._reading = replace(self._reading, trusted_end=trusted)
         for one in copy.findings:
             self._unused(one)
             if copy.is_tiered and one.kind is Kind.LEFT_OUT:
                 sink.note(f"{one.path}: {one.detail}")
         self._lineage()
-        if copy.topic and not copy.is_tiered and not self._is_live:
-            check_untrimmed(self._places, copy.path, self._files, sink)
         contents = list(self._segments())
         self.entries.end()
         is_whole = not copy.is_tiered and self._is_whole()
@@ -169,8 +169,9 @@ class _CopyChecks:
         if finding.kind is not Kind.UNUSED or finding.error is None:
             return
         path = finding.path or self._copy.path
-        check = _OF_FILE.get(path.rpartition("/")[2], "checkpoint-file")
-        self._sink.add(check, finding.detail, path=path, position=finding.position, error=finding.error)
+        check = _OF_FILE.get(path.rpartition("/")[2])
+        if check is not None:  # checkpoints are the log directory's
+            self._sink.add(check, finding.detail, path=path, position=finding.position, error=finding.error)
 
     def _lineage(self) -> None:
         path = f"{self._copy.path}/leader-epoch-checkpoint"

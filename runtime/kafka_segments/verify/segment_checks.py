@@ -24,6 +24,7 @@ from kafka_segments.errors import (
     raise_unless_file_at_fault,
 )
 from kafka_segments.formats.entries import Damage, Padding
+from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.index_sanity import HeadColumns, PositionCheck, TimeCheck, open_index_checks
@@ -66,6 +67,7 @@ class SegmentReading:
         open_log: opens a segment that `places` does not; None otherwise.
         check_crc: verify checksums.
         is_live: a broker may be appending.
+        trusted_end: a broker does not make indexes anew of segments that end up to this offset.
         max_decompressed: bytes that one batch may decompress to.
         progress: called with the number of bytes that were read.
     """
@@ -74,6 +76,7 @@ class SegmentReading:
     open_log: Callable[[StoredSegment], Source] | None = None
     check_crc: bool = True
     is_live: bool = False
+    trusted_end: int = 0
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
     progress: Callable[[int], None] | None = None
 
@@ -162,6 +165,23 @@ class _OneSegment:
                     self._wrong_index(found.path or file.path_beside("index"), found.detail, found)
                 else:
                     self._indexes.append(found)
+                    self._padding_in(found)
+
+    def _padding_in(self, index: PositionCheck | TimeCheck) -> None:
+        """Find zeros at the end of a time index that a broker trusts when it starts.
+
+        Those of the newest segments are truncated when a broker stops, or begins the next one. Others are its
+        last entry: it takes 0 for the segment's greatest timestamp (LogSegment.largestRecordTimestamp).
+        """
+        end = self._file.segment.end_offset
+        is_trusted = self._reading.trusted_end > (NO_END - 1 if end is None else end - 1)
+        if isinstance(index, TimeCheck) and index.num_padding and is_trusted:
+            detail = (
+                f"{index.num_padding} entries of zeros at the end, which a broker trusts: it takes 0 for "
+            )
+            detail += "the greatest timestamp, and retention deletes the segment"
+            size = self._file.segment.beside["timeindex"].size
+            self._sink.add("time-index", detail, path=index.path, end_position=size)
 
     def add(self, event: VerifiedTable | VerifiedEntry | Damage | Padding) -> None:
         """Check the next event."""
@@ -235,7 +255,7 @@ class _OneSegment:
 
     def _padding(self, padding: Padding) -> None:
         self._ends_in_zeros = True
-        if not self._is_newest:
+        if not self._is_newest or self._reading.trusted_end == NO_END:  # which trims what was preallocated
             size = padding.end_position - padding.position
             place = {"position": padding.position, "end_position": padding.end_position}
             self._sink.add("zeros", f"{size} bytes of zeros at the end", path=padding.path, **place)

@@ -14,9 +14,11 @@ from kafka_segments.io.processes import process_pool
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.verify.catalogue import CHECKS
 from kafka_segments.verify.copy_comparison import check_copies
 from kafka_segments.verify.entry_checks import LogTotals
 from kafka_segments.verify.log_dir_checks import check_log_dirs
+from kafka_segments.verify.node_checks import LogDir
 from kafka_segments.verify.partition_checks import CopyResult, VerifyOptions, verify_copy
 from kafka_segments.verify.segment_checks import SegmentReading
 from kafka_segments.verify.sink import CheckSink
@@ -56,6 +58,7 @@ class VerifySummary:
         num_findings: findings by check, with those that were counted only.
         notes: what could not be checked, and why.
         errors: of files and directories that could not be opened.
+        log_dirs: that were verified whole, by all checks, with what a broker makes of each when it starts.
     """
 
     num_copies: int = 0
@@ -63,6 +66,7 @@ class VerifySummary:
     num_findings: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     errors: list[KafkaFormatError] = field(default_factory=list)
+    log_dirs: list[LogDir] = field(default_factory=list)
 
     def add(self, result: CopyResult) -> None:
         """Add the result of a copy."""
@@ -104,25 +108,18 @@ def iter_findings(
     Raises:
         StoreError: a store failed where several directories are compared.
     """
-    reported: set[tuple[str | None, str | None, str]] = set()
+    seen: dict[tuple[object, ...], Finding] = {}
     for result in _results(subject, options, reading, num_jobs, progress):
-        # Several partitions share the checkpoints of a log directory.
-        result.findings = [
-            one for one in result.findings if one.check != "checkpoint-file" or _is_new(one, reported)
-        ]
         summary.add(result)
+        seen.update(((one.check, one.path, one.end_position is None), one) for one in result.findings)
         yield from result.findings
     if not subject.is_single:
         found = list(_of_directories(reading.places, subject, options, summary))
         summary.count(found)
         yield from found
-
-
-def _is_new(finding: Finding, reported: set[tuple[str | None, str | None, str]]) -> bool:
-    key = finding.check, finding.path, finding.detail
-    is_new = key not in reported
-    reported.add(key)
-    return is_new
+        for node in summary.log_dirs:
+            for one in (*seen.values(), *found):
+                node.add(one)
 
 
 def _results(
@@ -149,7 +146,11 @@ def _of_directories(
 ) -> Iterator[Finding]:
     """Yield what several files and directories show together."""
     sink = CheckSink("", -1, options.checks)
-    check_log_dirs(places, subject.copies, subject.skipped, options, sink, is_whole=subject.is_whole)
+    is_whole = subject.is_whole
+    log_dirs = check_log_dirs(places, subject.copies, subject.skipped, options, sink, is_whole=is_whole)
+    if is_whole and len(options.checks) == len(CHECKS) and not options.is_live:
+        summary.log_dirs += [one for one in log_dirs if one.is_judged]
+
     summary.notes += sink.notes
     yield from sink.findings
     for (topic, partition), group in groupby(subject.copies, key=lambda one: (one.topic, one.partition)):

@@ -1,0 +1,254 @@
+"""Checks of what a broker reads of a log directory when it starts, and what it makes of the directory then.
+
+Strategy: found by experiment, whose table is in docs/verify.md. A node starts on nothing that it cannot read
+of its small files, and it puts aside partitions that its metadata do not have. After a crash a broker reads
+each segment from the recovery point on, and the metadata log always from its beginning. It cuts a segment
+where a batch is not valid, and deletes those after it (LogLoader.recoverLog).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_segments import formats
+from kafka_segments.errors import ReadError, raise_unless_file_at_fault
+from kafka_segments.errors.escaping import shown
+from kafka_segments.formats.file_names import METADATA_TOPIC, name_in, parse_directory_name
+from kafka_segments.io.filesystem import FileEntry
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.checkpoints import META_PROPERTIES, RECOVERY_POINT
+from kafka_segments.log.cluster_metadata import (
+    BOOTSTRAP,
+    QUORUM_STATE,
+    SNAPSHOT,
+    ClusterMetadata,
+    start_error,
+)
+from kafka_segments.log.findings import Finding
+from kafka_segments.log.model import PartitionCopy
+from kafka_segments.verify.sink import CheckSink
+
+__all__ = ["LogDir", "check_nodes"]
+
+_KRAFT = 1  # version of `meta.properties`
+_STOPS = (
+    *("meta-properties", "quorum-state", "cluster-metadata", "directory-name", "file-name"),
+    *("checkpoint-file", "duplicate-partition", "cluster-id", "node-id"),
+)
+_STOPS_UNREAD = ("partition-metadata", "leader-epoch-file")
+_STRAYS = ("stray-partition", "topic-id", "partition-metadata")
+_INVALID = ("crc", "batch-length", "magic", "zeros", "offset-order")
+
+
+@dataclass(slots=True)
+class LogDir:
+    """A log directory, and what a broker makes of it when it starts.
+
+    Attributes:
+        path: as given.
+        entries: what is in it, by name.
+        meta: its properties, if they can be read.
+        copies: its partitions, by path.
+        noted: offsets of partitions in its checkpoints that can be read, by name.
+        has_metadata: whether the node's metadata log is there, which says what partitions it has.
+        stops: files and directories on which a broker does not start.
+        strayed: directories that it puts aside.
+        truncated: partitions that it truncates.
+        deleted: segments that it deletes.
+        is_less: whether there are findings in it.
+    """
+
+    path: str
+    entries: Mapping[str, FileEntry]
+    meta: formats.MetaProperties | None
+    copies: Mapping[str, PartitionCopy]
+    noted: Mapping[str, Mapping[tuple[str, int], int]]
+    has_metadata: bool = False
+    stops: set[str] = field(default_factory=set)
+    strayed: set[str] = field(default_factory=set)
+    truncated: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+    is_less: bool = False
+
+    @property
+    def is_kraft(self) -> bool:
+        """Whether it is of a node with KRaft."""
+        return self.meta is not None and self.meta.version == _KRAFT
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a broker of Kafka 4 may start on it: it is of none before KRaft, and none has it open."""
+        return (self.is_kraft or self.meta is None) and not any(
+            one.end.is_live for one in self.copies.values()
+        )
+
+    def add(self, finding: Finding) -> None:
+        """Add the consequences of a finding."""
+        path, check = finding.path or "", finding.check
+        if not path.startswith(f"{self.path.rstrip('/')}/"):
+            return
+        name = path[len(self.path.rstrip("/")) + 1 :]
+        self.is_less = True
+        copy = self.copies.get(path.rpartition("/")[0])
+        if check in _STOPS or (check in _STOPS_UNREAD and finding.error is not None):
+            self.stops.add(name)
+        elif check in _STRAYS:
+            self.strayed.add(name.partition("/")[0])
+        elif copy is not None:
+            self._add_bytes(copy, finding)
+
+    def _add_bytes(self, copy: PartitionCopy, finding: Finding) -> None:
+        """Add what a broker does because of the bytes of a segment, or its time index."""
+        path, check, is_metadata = finding.path or "", finding.check, copy.topic == METADATA_TOPIC
+        is_clean, point = copy.end.was_shut_down and not is_metadata, copy.end.recovery_point or 0
+        name = path[len(self.path.rstrip("/")) + 1 :]
+        if (check == "torn-tail" and not is_clean) or (check == "snapshot-end" and is_metadata):
+            self.truncated.add(copy.path)
+        for at, one in enumerate(copy.segments):
+            index, end = one.beside.get("timeindex"), one.end_offset
+            is_recovered = not is_clean and (is_metadata or end is None or end > point)
+            if index is not None and index.path == path and finding.end_position and end is not None:
+                self.deleted.add(one.path)  # for the zeros at its end
+            elif one.path != path:
+                continue
+            elif (is_clean and check == "zeros" and end is None) or (
+                is_recovered and check == "segment-name"
+            ):
+                self.stops.add(name)
+            elif is_recovered and check in _INVALID:
+                self.truncated.add(copy.path)
+                self.deleted.update(later.path for later in copy.segments[at + 1 :])
+
+    def __str__(self) -> str:
+        what = f"{shown(self.path)}: a Kafka 4.3 broker"
+        if self.stops:
+            names = [shown(name) for name in sorted(self.stops)]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            return f"{what} does not start, for {', '.join(names[:3])}{more}"
+        parts = {
+            "puts aside {} partitions": self.strayed,
+            "truncates {}": self.truncated,
+            "deletes {} segments": self.deleted,
+        }
+        done = [words.format(len(found)) for words, found in parts.items() if found]
+        if not done:
+            done = ["serves what the findings leave" if self.is_less else "serves all"]
+        known = (
+            ""
+            if self.has_metadata or self.strayed
+            else f" (if its {METADATA_TOPIC} assigns it: that is not here)"
+        )
+        return f"{what} starts, and {', '.join(done)}{known}"
+
+
+def check_nodes(
+    places: Places, log_dirs: Sequence[LogDir], copies: Iterable[PartitionCopy], sink: CheckSink
+) -> None:
+    """Check log directories as the nodes that they belong to read them.
+
+    Args:
+        places: opens files.
+        log_dirs: with all of their partitions; several may be of one node.
+        copies: of partitions, in log directories or not.
+        sink: collects the findings.
+    """
+    for copy in copies:
+        if copy.topic == METADATA_TOPIC and not copy.is_tiered:
+            names = {entry.name: entry for entry in places.entries(copy.path)}
+            newest = max(filter(SNAPSHOT.fullmatch, names), default=None)
+            for name in filter(names.__contains__, (QUORUM_STATE, newest or "")):
+                _check_start(places, names[name], sink)
+    nodes: dict[object, list[LogDir]] = {}
+    for one in log_dirs:
+        _check_entries(places, one, sink)
+        if one.meta is not None and one.is_kraft:
+            nodes.setdefault((one.meta.cluster_id, one.meta.node_id), []).append(one)
+            if BOOTSTRAP in one.entries:
+                _check_start(places, one.entries[BOOTSTRAP], sink)
+    for node in nodes.values():
+        own = [copy for one in node for copy in one.copies.values() if copy.topic == METADATA_TOPIC]
+        metadata = ClusterMetadata.of(places, own[0], "raise") if own else None
+        if metadata is not None and metadata.contradiction:
+            detail = f"{metadata.contradiction}: a node does not start"
+            sink.add("cluster-metadata", detail, path=own[0].path)
+        for one in node:
+            one.has_metadata = bool(own)
+            if own or all(_is_complete(each) for each in node):
+                _check_assigned(metadata, one, sink)
+
+
+def _check_entries(places: Places, log_dir: LogDir, sink: CheckSink) -> None:
+    """Check what discovery passes over: lost+found, and partitions' names without a segment."""
+    held, noted = {name_in(path) for path in log_dir.copies}, _noted_names(log_dir)
+    for name, entry in log_dir.entries.items():
+        if name == "lost+found" and entry.is_directory and _is_empty(places, entry):
+            detail = "its name is not TOPIC-PARTITION: a broker does not start, though it is empty"
+            sink.add("directory-name", detail, path=entry.path)
+        elif parse_directory_name(name) is None or name in held:
+            continue
+        elif not entry.is_directory and not entry.identity:
+            detail = "a partition's name, and a link to nowhere, or to a disk that is not mounted"
+            sink.add("directory-name" if name in noted else "missing-partition", detail, path=entry.path)
+        elif entry.is_directory and _is_empty(places, entry):
+            sink.add("stray-partition", "it is empty: a broker puts it aside (-stray)", path=entry.path)
+
+
+def _is_empty(places: Places, entry: FileEntry) -> bool:
+    try:
+        return not places.entries(entry.path)
+    except ReadError as error:
+        raise_unless_file_at_fault(error)
+        return False  # listing has reported it
+
+
+def _check_start(places: Places, entry: FileEntry, sink: CheckSink) -> None:
+    error = start_error(places, entry)
+    if error is not None:
+        check = QUORUM_STATE if entry.name == QUORUM_STATE else "cluster-metadata"
+        detail = f"{error.detail}: a node does not start"
+        sink.add(check, detail, path=entry.path, position=error.position, error=error)
+
+
+def _is_complete(log_dir: LogDir) -> bool:
+    """Return whether a directory has all partitions of its checkpoint, and is no copy of one or some."""
+    names = _noted_names(log_dir)
+    is_formatted = BOOTSTRAP in log_dir.entries  # as kafka-storage.sh leaves each directory of a node
+    return is_formatted and len(names) > 1 and names <= {name_in(path) for path in log_dir.copies}
+
+
+def _noted_names(log_dir: LogDir) -> set[str]:
+    return {f"{topic}-{partition}" for topic, partition in log_dir.noted.get(RECOVERY_POINT, ())}
+
+
+def _check_assigned(metadata: ClusterMetadata | None, log_dir: LogDir, sink: CheckSink) -> None:
+    """Check the partitions of a directory, and its id, against the cluster's metadata; None: none."""
+    assert log_dir.meta is not None  # is_kraft
+    own = log_dir.meta.node_id
+    copies = [one for one in log_dir.copies.values() if one.topic != METADATA_TOPIC and one.topic_id]
+    for copy in copies:
+        check, detail = _why_stray(metadata, copy, own)
+        if check:
+            path = f"{copy.path}/partition.metadata"
+            sink.add(check, f"{METADATA_TOPIC} {detail}: a broker puts it aside (-stray)", path=path)
+    known = {} if metadata is None else metadata.log_dirs
+    if copies and known and log_dir.meta.directory_id not in known.get(own, ()):
+        ids = ", ".join(known.get(own, ())) or "none"
+        detail = f"directory.id is {log_dir.meta.directory_id}, and node {own} has registered {ids}"
+        path = f"{log_dir.path}/{META_PROPERTIES}"
+        check = "directory-id" if own in known else "node-id"  # else it is the directory of another node
+        sink.add(check, f"{detail}: a broker does not serve its partitions", path=path)
+
+
+def _why_stray(metadata: ClusterMetadata | None, copy: PartitionCopy, node_id: int | None) -> tuple[str, str]:
+    """Return check and reason of a partition that a broker does not take (LogManager.isStray)."""
+    if metadata is None:
+        return "stray-partition", "is in no log directory of the node"
+    topic_id = copy.topic_id or ""
+    topic, replicas = metadata.topics.get(topic_id), metadata.replicas.get((topic_id, copy.partition))
+    ids = [one for one, name in metadata.topics.items() if name == copy.topic]
+    if topic is None and ids:
+        return "topic-id", f"has the id {ids[0]} for topic {copy.topic}, and not {topic_id}"
+    if topic is None or not replicas:
+        return "stray-partition", "does not have it"
+    return ("", "") if node_id in replicas else ("stray-partition", f"has it on node {replicas[0]}")
