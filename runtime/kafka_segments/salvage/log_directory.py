@@ -8,41 +8,38 @@ controller has the metadata log there, too, with the state of its quorum and sna
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 
 from kafka_segments import formats
-from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
 from kafka_segments.formats.building import build_offset_checkpoint
 from kafka_segments.formats.file_names import above
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, sync_directory
 from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERTIES
-from kafka_segments.log.model import PartitionCopy
+from kafka_segments.log.cluster_metadata import QUORUM_STATE, SNAPSHOT, start_error
+from kafka_segments.log.model import PartitionCopy, StoredFile
+from kafka_segments.log.stored_segments import read_file
 
-__all__ = ["copy_metadata_files", "properties_in", "sync_tree", "write_root_files"]
-
-_LARGEST = 64 << 20
-_KEPT = re.compile(r"quorum-state|\d{20}-\d{10}\.checkpoint", re.ASCII)
+__all__ = ["metadata_files", "properties_in", "sync_tree", "write_beside", "write_root_files"]
 
 
 def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict[str, bytes], list[str]]:
-    """Return the content of each `meta.properties` beside the copies, by path, and what others lack."""
+    """Return the content of each `meta.properties` beside the copies, by path, and what cannot be used."""
     found: dict[str, bytes] = {}
     wrong = []
     for root in dict.fromkeys(above(one.path) for one in copies if not one.is_tiered):
         path = f"{root.rstrip('/')}/{META_PROPERTIES}"
-        content = _small_file(places, path)
-        if content is None:
-            continue
         try:
-            formats.read_meta_properties(content)
-            found[path] = content
-        except DecodeError as error:
-            wrong.append(
-                f"{path}: {error.detail}; a broker does not start with it, and it was not taken over"
-            )
+            entry = places.entry(path)
+            if entry is not None:
+                found[path] = content = read_file(places, StoredFile.of(entry))
+                formats.read_meta_properties(content, of_node=True)
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
+            found.pop(path, None)
+            what = "a broker does not start with it, and it was not taken over"
+            wrong.append(f"{path}: {error.detail}; {what}")
     return found, wrong
 
 
@@ -78,19 +75,29 @@ def write_root_files(
     if len(properties) == 1:
         contents[META_PROPERTIES] = properties[0]
     for name, content in contents.items():
-        _write(directory, named, name, content)
+        write_beside(directory, named, name, content)
 
 
-def copy_metadata_files(places: Places, copy: PartitionCopy, directory: str, named: str) -> None:
-    """Copy what the metadata log of KRaft has beside its segments: `quorum-state`, snapshots.
+def metadata_files(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict[str, bytes], list[str]]:
+    """Return what KRaft's metadata log has beside its segments, by name, and what cannot be used of it.
 
-    Raises:
-        OutputError: the disk is full, or fails.
+    Args:
+        places: opens files.
+        copies: of the log, the most trusted first; `quorum-state` is that of the first, a node's own.
     """
-    for entry in places.entries(copy.path):
-        content = _small_file(places, entry.path) if _KEPT.fullmatch(entry.name) else None
-        if content is not None:
-            _write(directory, named, entry.name, content)
+    found: dict[str, bytes] = {}
+    wrong: dict[str, str] = {}
+    for number, copy in enumerate(copies):
+        for entry in places.entries(copy.path):
+            is_wanted = SNAPSHOT.fullmatch(entry.name) or (entry.name == QUORUM_STATE and number == 0)
+            if not is_wanted or entry.name in found:
+                continue
+            error = start_error(places, entry)
+            if error is None:
+                found[entry.name] = read_file(places, StoredFile.of(entry))
+            else:
+                wrong[entry.name] = f"{error}; a node does not start with it, and it was not taken over"
+    return found, [words for name, words in wrong.items() if name not in found]
 
 
 def sync_tree(path: str, named: str) -> None:
@@ -117,19 +124,14 @@ def sync_tree(path: str, named: str) -> None:
                 raise OutputError(detail, path=place, errno=error.errno) from error
 
 
-def _write(directory: str, named: str, name: str, content: bytes) -> None:
-    with closing(OutputFile(os.path.join(directory, name), os.path.join(named, name))) as file:
-        file.write(content)
+def write_beside(directory: str, named: str, name: str, content: bytes) -> None:
+    """Write a file.
 
-
-def _small_file(places: Places, path: str) -> bytes | None:
-    """Return the content of a file; None if it is not there, cannot be read, or is no small file."""
+    Raises:
+        OutputError: the disk is full, or fails.
+    """
+    file = OutputFile(os.path.join(directory, name), os.path.join(named, name))
     try:
-        entry = places.entry(path)
-        if entry is None or entry.is_directory or entry.size > _LARGEST:
-            return None
-        with closing(places.open(path)) as source:
-            return bytes(source.read(0, source.size))
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        return None
+        file.write(content)
+    finally:
+        file.close()

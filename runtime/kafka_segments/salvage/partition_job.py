@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.fragments import Fragment, Fragments
 from kafka_segments.salvage.ledger import Ledger
-from kafka_segments.salvage.log_directory import copy_metadata_files
+from kafka_segments.salvage.log_directory import metadata_files, write_beside
 from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.manifest import PartitionOutcome
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan
@@ -152,12 +152,16 @@ def _remove(path: str) -> None:
 
 def _done(job: Job, plan: PartitionPlan) -> DonePartition:
     state = seeded_state(job.places, plan)
+    beside: dict[str, bytes] = {}
+    if plan.topic == METADATA_TOPIC:
+        beside, wrong = metadata_files(job.places, [one.copy for one in plan.ranked.copies])
+        plan.notes += wrong
     if job.directory is None:
         segments = _planned_segments(plan)
         follow_only(state, plan.files, plan.ledger.pieces(), plan.gaps())
         epochs_of(plan, state)  # for its note
     else:
-        segments = _write(job, plan, state)
+        segments = _write(job, plan, state, beside)
     outcome = PartitionOutcome(plan, segments, state, job.retention_ms, job.now_ms)
     text = job.fragments.add(outcome.text())
     summary = job.fragments.add([json.dumps(outcome.summary())])
@@ -186,7 +190,9 @@ def _planned_segments(plan: PartitionPlan) -> list[WrittenSegment]:
     return [found[base] for base in sorted(found)]
 
 
-def _write(job: Job, plan: PartitionPlan, state: LogState) -> list[WrittenSegment]:
+def _write(
+    job: Job, plan: PartitionPlan, state: LogState, beside: Mapping[str, bytes]
+) -> list[WrittenSegment]:
     assert job.directory is not None  # no dry run
     name = f"{plan.topic}-{plan.partition}"
     places = [os.path.join(one, "log", name) for one in (job.directory, job.named)]
@@ -206,8 +212,8 @@ def _write(job: Job, plan: PartitionPlan, state: LogState) -> list[WrittenSegmen
         sink.write_small_files(plan.end_offset, epochs_of(plan, state), plan.ranked.log.topic_id)
     finally:
         sink.close()
-    if plan.topic == METADATA_TOPIC:
-        copy_metadata_files(job.places, plan.ranked.copies[0].copy, *places)
+    for file, content in beside.items():
+        write_beside(places[0], places[1], file, content)
     kept = [os.path.join(one, "quarantine", name) for one in (job.directory, job.named)]
     write_quarantine(plan, job.progress, *kept)
     return segments

@@ -30,6 +30,7 @@ from kafka_segments.io.outputs import (
     make_directory,
     publish_directory,
 )
+from kafka_segments.log.cluster_metadata import with_topic_ids
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.log.model import PartitionCopy
@@ -59,12 +60,14 @@ class Salvaged:
         manifest: its text, in pieces; of a dry run, which has written nothing.
         skipped: files and directories that were not looked at.
         notes: what there is to say of the whole.
+        has_findings: whether anything was lost or put aside, or lacks that a broker needs.
     """
 
     partitions: list[DonePartition]
     manifest: Iterator[str]
     skipped: list[SkippedFiles]
     notes: list[str]
+    has_findings: bool
 
 
 def salvage(
@@ -92,7 +95,7 @@ def salvage(
         OutputError: the disk is full, or fails; nothing is left then.
     """
     skipped: list[SkippedFiles] = []
-    copies = discover(places, sources, skipped=skipped, prefer_names=True)
+    copies = with_topic_ids(places, discover(places, sources, skipped=skipped, prefer_names=True))
     real = None if destination is None else check_destination(destination, copies)
     hidden = None if real is None else hidden_sibling(real)
     named = destination or ""
@@ -206,7 +209,8 @@ def _result(
         for one in copies
         if one.end.is_live
     ]
-    notes.extend(_notes_on_ids(copies))
+    unnamed = list(_notes_on_ids(copies))
+    notes.extend(unnamed)
     head: dict[str, Any] = {
         "version": 1,
         "made": datetime.fromtimestamp(job.now_ms / 1000, UTC).isoformat(),
@@ -216,7 +220,10 @@ def _result(
         "notes": notes,
     }
     manifest = document(head, (job.fragments.read(one.text) for one in done))
-    return Salvaged(done, manifest, skipped, notes)
+    # Brokers before Kafka 2.8 have no topic ids.
+    names = any(one.topic_id is not None or one.findings for one in copies)
+    has_findings = any(one.has_findings for one in done) or (bool(unnamed) and names)
+    return Salvaged(done, manifest, skipped, notes, has_findings)
 
 
 def _notes_on(properties: Mapping[str, bytes]) -> Iterator[str]:
