@@ -23,7 +23,14 @@ class Node:
     """A KRaft node's folder: its configuration, its log directory, its lives."""
 
     def __init__(
-        self, kit: Kit, folder: Path, *, dynamic: bool = False, settings: Mapping[str, str] | None = None
+        self,
+        kit: Kit,
+        folder: Path,
+        *,
+        dynamic: bool = False,
+        settings: Mapping[str, str] | None = None,
+        number: int = 1,
+        cluster_id: str | None = CLUSTER_ID,
     ) -> None:
         self.kit = kit
         self.folder = folder
@@ -33,12 +40,13 @@ class Node:
         port, controller_port = free_ports(2)
         self.controller = f"127.0.0.1:{controller_port}"
         self.bootstrap = f"127.0.0.1:{port}"
-        static, discovered = "controller.quorum.voters=1@", "controller.quorum.bootstrap.servers="
+        static, discovered = f"controller.quorum.voters={number}@", "controller.quorum.bootstrap.servers="
         quorum = f"{discovered if dynamic else static}127.0.0.1"
         template = string.Template((HERE / "brokers" / "k4" / "server.properties").read_text())
         self._properties = folder / "server.properties"
         self._properties.write_text(
             template.substitute(
+                number=number,
                 quorum=f"{quorum}:{controller_port}",
                 port=port,
                 controller_port=controller_port,
@@ -47,10 +55,10 @@ class Node:
         )
         with self._properties.open("a") as file:
             file.writelines(f"{name}={value}\n" for name, value in (settings or {}).items())
-        standalone = ["--standalone"] if dynamic else []
-        kit.run(
-            "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self._properties), *standalone
-        )
+        if cluster_id is not None:  # else the log directory is put there
+            standalone = ["--standalone"] if dynamic else []
+            command = ("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties))
+            kit.run(*command, *standalone)
 
     def start(self) -> AbstractContextManager[Server]:
         """Start the node for another life."""

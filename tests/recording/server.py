@@ -43,6 +43,9 @@ def wait_until(what: str, condition: Callable[[], bool], seconds: float = 60) ->
 class Server:
     """One Java process that announces in its log when it is ready."""
 
+    patience: float = 60
+    """Seconds until it must be."""
+
     def __init__(
         self, name: str, command: Sequence[str], environment: dict[str, str], log: Path, ready: str
     ) -> None:
@@ -53,7 +56,7 @@ class Server:
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
         try:
-            wait_until(f"{name} to start", lambda: self._is_ready(ready))
+            wait_until(f"{name} to start", lambda: self._is_ready(ready), self.patience)
         except BaseException:
             self.kill()
             raise
