@@ -35,7 +35,7 @@ def test_a_clean_log(folder: Path, source: str, capfd: pytest.CaptureFixture[str
     text = Path("page.html").read_text(encoding="utf-8")
     assert "Nothing is damaged or missing." in text
     assert ">t-0<" in text
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", "kafka-segments: page.html: Nothing is damaged or missing.\n")
     assert sorted(os.listdir(folder)) == ["logs", "page.html"]
 
 
