@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 from tests.builders.build import batch, record
+from tests.invariant.decode import sound_batches
 from tests.salvage.accounts import Account, salvaged
-from tests.salvage.made import copy_of, segment
+from tests.salvage.made import batches_of, copy_of, edit, hurt, segment
 from tests.verify.test_plants import verified
 
 from kafka_segments.cli.main import main
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.log.segment_figures import figures_by_headers
+from kafka_segments.segment.index_files import read_transaction_index
 
 CASES = Path(__file__).parents[1] / "vectors" / "cases"
 
@@ -89,6 +91,28 @@ def test_verify_names_what_a_log_has_lost_that_was_never_cleaned(tmp_path: Path)
     segment(front).unlink()
     rows, _summary = verified(tmp_path)
     assert ("missing-offsets", 0, 124) in [(row[0], *row[3:]) for row in rows]
+
+
+@pytest.mark.parametrize("is_cut_out", [False, True])
+def test_what_was_aborted_does_not_become_committed(is_cut_out: bool, tmp_path: Path) -> None:
+    source = copy_of("clean/transactions-0", tmp_path / "logs")
+    base, one = next(
+        (int(path.stem), entry)
+        for path in sorted(source.glob("*.txnindex"))
+        for entry in read_transaction_index(path)
+    )
+    marker = next(found for found in batches_of(source, base) if found.base_offset == one.last_offset)
+    if is_cut_out:
+        edit(segment(source, base), lambda data: data[: marker.position] + data[marker.end :])
+    else:
+        hurt(source, batches_of(source, base).index(marker), base)
+    account = salvaged([source], tmp_path / "dest")
+    lost = [(first, last) for first, last in missing(account) if first <= one.last_offset <= last]
+    assert lost, account.only()["missing"]
+    reasons = [reason for reason in account.reasons() if reason.startswith("its transaction was aborted")]
+    assert reasons
+    served = [found.base_offset for found in sound_batches(account.result_bytes("transactions-0"))]
+    assert one.first_offset not in served
 
 
 def test_leader_epochs_never_fall(tmp_path: Path) -> None:

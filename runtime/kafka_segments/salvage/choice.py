@@ -78,7 +78,7 @@ class Choice:
         num_copies: numbers of copies in the ledger, the most trusted first.
         is_compacted: whether the log cleaner has been in the log.
         cleaned: how far it has come.
-        outvoted: batches that are not taken, by file and offset.
+        outvoted: batches that are not taken, by file and offset, and why not.
         known_end: the end of the log in a copy after a clean shutdown; `NO_END` if it is unknown.
 
     Attributes:
@@ -91,7 +91,7 @@ class Choice:
     num_copies: int
     is_compacted: bool
     cleaned: Traces
-    outvoted: Sequence[Outvoted] = ()
+    outvoted: Sequence[tuple[Outvoted, str]] = ()
     known_end: int = NO_END
     start_offset: int | None = None
     end_offset: int = 0
@@ -134,9 +134,9 @@ class Choice:
                 yield from self._not_outvoted(stretch)
 
     def _not_outvoted(self, stretch: SoundStretch) -> Iterator[SoundStretch]:
-        """Yield the parts of a stretch without the batches in whose place most copies have others."""
+        """Yield the parts of a stretch without the batches that are not taken."""
         rest: SoundStretch | None = stretch
-        for file, first, last in self.outvoted:
+        for (file, first, last), why in self.outvoted:
             if rest is None or file != rest.file or not rest.first <= first <= rest.last:
                 continue
             before = parts_at(self.files.source(file), rest, first)
@@ -145,7 +145,7 @@ class Choice:
             assert before.rest is not None  # it begins with the batch
             found = parts_at(self.files.source(file), before.rest, last + 1)
             assert found.below is not None
-            self._cover(found.below._replace(doubt="most copies have another batch at its offsets"))
+            self._cover(found.below._replace(doubt=why))
             rest = found.rest
         if rest is not None:
             yield rest

@@ -20,10 +20,11 @@ from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.salvage.choice import Choice
-from kafka_segments.salvage.comparison import Outvoted, compare_covered
+from kafka_segments.salvage.comparison import compare_covered
 from kafka_segments.salvage.confirmation import confirm_doubted
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, Status
+from kafka_segments.salvage.lost_aborts import without_markers
 from kafka_segments.salvage.source_files import RankedCopies, RankedCopy, SourceFile, SourceFiles, rank_copies
 from kafka_segments.salvage.survey import FileSurvey, KnownOfCopy, readable_parts
 from kafka_segments.segment.cleaner_traces import Traces
@@ -123,16 +124,22 @@ def make_plan(
         confirm_doubted(ledger, files, len(ranked.copies))
         cleaned = _traces(files, log.cleaned_up_to)
         known_end = _known_end(ranked.copies)
-        mark, outvoted = ledger.mark(), set[Outvoted]()
+        mark, outvoted = ledger.mark(), without_markers(ledger, files, len(ranked.copies))
         while True:
             choice = Choice(
-                ledger, files, len(ranked.copies) + 1, is_compacted, cleaned, sorted(outvoted), known_end
+                ledger,
+                files,
+                len(ranked.copies) + 1,
+                is_compacted,
+                cleaned,
+                sorted(outvoted.items()),
+                known_end,
             )
             choice.run()
             found_others = compare_covered(ledger, files, len(ranked.copies))
-            if found_others <= outvoted:
+            if found_others <= outvoted.keys():
                 break
-            outvoted |= found_others
+            outvoted |= dict.fromkeys(found_others, "most copies have another batch at its offsets")
             ledger.back_to(mark)
     except BaseException:
         files.close()
