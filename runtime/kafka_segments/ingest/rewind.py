@@ -292,7 +292,7 @@ def _state_at(table: Table, history: History, known: PartitionState, offset: int
     if not offset or all(one.first_offset > offset for _, one in accounts):
         return None
     ended = [number for number, one in accounts if one.end_offset <= offset]
-    earlier = table.log.read(ended[-1]).by_partition() if ended else {}
+    earlier = table.log.read(max(ended)).by_partition() if ended else {}
     state = earlier.get((known.topic, known.partition))
     epochs = tuple(one for one in known.leader_epochs if one.start_offset < offset)
     last = None if state is None else state.last
