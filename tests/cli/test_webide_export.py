@@ -151,7 +151,7 @@ def test_damage_is_said_and_is_the_status(here: Path, capfd: pytest.CaptureFixtu
     (folder / FIRST).write_bytes(patched(content, 70, b"\xff\xfe\xfd"))
     assert export("orders-0") == 1
     assert "damage in bytes 0 to " in capfd.readouterr().out
-    assert "ChecksumMismatchError" in (here / "made" / "README.md").read_text(encoding="utf-8")
+    assert "the checksum of the batch is wrong" in (here / "made" / "README.md").read_text(encoding="utf-8")
     assert (here / "made" / f"orders-0-{0:020}.log").read_bytes() == (folder / FIRST).read_bytes()
 
 

@@ -80,7 +80,7 @@ def test_damage_is_told_and_what_is_sound_is_converted(capfd: pytest.CaptureFixt
     Path("damaged.log").write_bytes(damaged)
     assert convert("--to-magic", "1", "damaged.log", "made.log", "--report", "jsonl") == 1
     out, err = capfd.readouterr()
-    assert f"position {size} to {2 * size}: ChecksumMismatchError" in err
+    assert f"position {size} to {2 * size}: the checksum of the batch is wrong" in err
     assert "offsets lost: 1 to 1" in err
     assert json.loads(out.splitlines()[-1])["num_damaged"] == 1
     assert [entry.batch.last_offset for entry in stored(Path("made.log").read_bytes())] == [0, 2]

@@ -152,7 +152,7 @@ def test_a_torn_last_batch_is_damage_where_no_broker_holds_the_directory(
     else:
         assert (status, table["multi", 0]["damage"]) == (1, "1")
         assert f"multi-0: {newest}, position" in err
-        assert "TruncatedError" in err
+        assert "the batch is cut off" in err
         assert "read again later" not in err
 
 
@@ -161,6 +161,6 @@ def test_a_batch_above_the_bound_is_damage(ingest: Run, tmp_path: Path) -> None:
     status, table, err = ingest(directory, tmp_path / "out", "--max-decompressed-bytes", "10b")
     assert (status, table["codec-gzip", 0]["records"]) == (1, "0")
     assert int(table["codec-gzip", 0]["damage"]) > 0
-    assert "DecompressionError" in err
+    assert "the batch does not decompress" in err
     assert ingest(directory, tmp_path / "other", "--max-decompressed-bytes", "1m")[0] == 0
     assert ingest(directory, tmp_path / "third", "--max-decompressed-bytes", "much")[0] == 2

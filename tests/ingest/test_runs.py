@@ -190,11 +190,12 @@ def test_a_run_with_other_settings_is_refused(
 
 
 def test_partitions_that_are_in_the_logs_no_more_are_named_in_a_line(
-    ingest: Run, logs: Path, out: Path
+    ingest: Run, logs: Path, out: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(5):
         append(logs / f"u-{number}", *run_of(0, 3))
     ingest(logs, out)
+    caplog.clear()
     for number in range(5):
         shutil.rmtree(logs / f"u-{number}")
         (logs / f"backup {number}").mkdir()
@@ -202,7 +203,7 @@ def test_partitions_that_are_in_the_logs_no_more_are_named_in_a_line(
     status, table, err = ingest(logs, out)
     assert (status, table["total", -1]["records"]) == (0, "0")
     assert "not in these logs, though the table has them: u-0, u-1, u-2 and 2 more\n" in err
-    (line,) = [one for one in err.splitlines() if "left out" in one]
+    (line,) = [one for one in caplog.messages if "left out" in one]
     assert "backup 2 and 2 more: its name is not TOPIC-PARTITION" in line and "v-2 and 2 more: no" in line
 
 

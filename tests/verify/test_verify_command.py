@@ -60,8 +60,12 @@ def test_a_finding_as_text(logs: Path, capfd: pytest.CaptureFixture[str]) -> Non
     PLANTS["flipped_value"].do(logs.parent)
     assert main(["verify", "logs"]) == 1
     out, err = capfd.readouterr()
-    assert out.startswith(f"logs/{FIRST}, position 636 to 1272: crc: stored 0x")
-    assert out.endswith(" [offsets 5 to 9]\n") and out.count("\n") == 1
+    lost, why = out.splitlines()
+    assert lost == "logs/multi-0: 5 records lost, offsets 5 to 9; the rest is readable"
+    assert why.startswith(
+        f"logs/{FIRST}, position 636 to 1272: crc: the checksum of the batch is wrong: stored 0x"
+    )
+    assert why.endswith(" [offsets 5 to 9]")
     assert "1 finding\n" in err
 
 
@@ -131,7 +135,8 @@ def test_a_log_that_ends_too_early_names_the_checkpoint_that_its_check_is_of(
     for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
         (logs / name).write_text("0\n1\nmulti 0 300\n")
     assert main(["verify", "--topic", "multi", "--checks", "log", "logs"]) == 1
-    (line,) = capfd.readouterr().out.splitlines()
+    lost, line = capfd.readouterr().out.splitlines()
+    assert lost == "logs/multi-0: 94 records lost, offsets 206 to 299; the rest is readable"
     assert ": high-watermark: offsets 206 to 299 are missing: the high watermark (replication-" in line
 
 

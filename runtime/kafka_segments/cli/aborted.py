@@ -202,7 +202,7 @@ class _Lines:
         for error in self._partition.check_indexes():
             values = {"type": "finding", "path": error.path, "error": type(error).__name__}
             values["detail"] = error.detail
-            yield _Line(values, f"    {type(error).__name__}: {error}", console.FINDINGS)
+            yield _Line(values, f"    {error}", console.FINDINGS)
 
     def _values(self, kind: str, one: Any, *names: str) -> dict[str, Any]:
         values = {"type": kind, **self._name, "producer_id": one.producer_id}

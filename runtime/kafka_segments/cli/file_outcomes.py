@@ -82,4 +82,4 @@ class FileOutcomes:
         for gap in gaps_between(places, paths, self._seen):
             if touches(gap):
                 self.found()
-                console.say(f"{type(gap.error).__name__}: {gap.error}")
+                console.say(str(gap.error))

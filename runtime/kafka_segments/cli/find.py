@@ -280,7 +280,7 @@ class _Find:
             if isinstance(event, SearchCounts):
                 self.counts += event
             elif isinstance(event, UnusedIndex):
-                console.say(f"{type(event.error).__name__}: {event.error}")
+                console.say(str(event.error))
                 self._outcomes.found()
             elif isinstance(event, KafkaFormatError):
                 self._outcomes.refuse(event)

@@ -21,7 +21,7 @@ from kafka_segments.cli.run_files import add_run_file_options, check_run_files, 
 from kafka_segments.cli.tables import print_table
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
 from kafka_segments.io.store_settings import store_settings
-from kafka_segments.log.findings import Kind
+from kafka_segments.log.findings import Kind, copy_words, worst_first
 from kafka_segments.query.options import GivenOptions, option_names
 from kafka_segments.query.query_options import files_of, query_of
 from kafka_segments.query.table_words import COUNTS, DIVISIONS
@@ -254,7 +254,10 @@ def _report_findings(partitions: Sequence[PartitionReport]) -> int:
                 f"hold: {partition.timestamps_beyond}; null or the nearest time is there (timestampOverflow)"
             )
             status = max(status, console.FINDINGS)
-        for finding in partition.findings:
+        if any(finding.is_loss for finding in partition.findings):
+            name = f"{partition.account.topic}-{partition.account.partition}"
+            console.say(copy_words(name, partition.findings))
+        for finding in sorted(partition.findings, key=worst_first):
             console.say(str(finding))
             if finding.kind is Kind.NOT_OPENED or finding.is_missing_codec:
                 status = max(status, console.NOT_OPENED)

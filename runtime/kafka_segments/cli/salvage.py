@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, jsonl
@@ -20,6 +21,7 @@ from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.findings import loss_words
 
 if TYPE_CHECKING:
     from kafka_segments.salvage.partition_job import DonePartition
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "add_source_options", "run"]
 
 _DAY_MS = 24 * 3600 * 1000
-_MAX_LINES = 10  # on the gaps of a partition, and on its transactions
+_MAX_LINES = 10  # on what was put aside of a partition, and on its transactions
 _NUM_NAMED = 10  # topics in a warning
 
 
@@ -146,12 +148,11 @@ def _output(found: Salvaged, arguments: argparse.Namespace) -> Iterator[bytes]:
     if arguments.format == "jsonl":
         yield from map(jsonl.encode, map(_values, found.partitions))
         return
-    expired: list[str] = []
-    for one in found.partitions:
-        for line in _lines(one, expired):
-            yield f"{shown(line)}\n".encode()
+    expired = [one.topic for one in found.partitions if _is_expired(one)]
     if expired:
         yield f"{shown(_retention_words(expired, len(found.partitions), arguments.retention_ms))}\n".encode()
+    for line in chain.from_iterable(map(_lines, found.partitions)):
+        yield f"{shown(line)}\n".encode()
 
 
 def _values(one: DonePartition) -> dict[str, Any]:
@@ -160,8 +161,14 @@ def _values(one: DonePartition) -> dict[str, Any]:
     return values | ({"error": str(one.error)} if summary is None else summary | {"error": None})
 
 
-def _lines(one: DonePartition, expired: list[str]) -> Iterator[str]:
-    """Yield the lines of a partition; note its topic if a broker would delete segments of it at once."""
+def _is_expired(one: DonePartition) -> bool:
+    """Return whether a broker would delete segments of a partition at once."""
+    summary = one.summary()
+    return summary is not None and bool(summary["retention"]["num_deleted_segments"])
+
+
+def _lines(one: DonePartition) -> Iterator[str]:
+    """Yield the lines of a partition: what is lost first."""
     name = f"{one.topic}-{one.partition}"
     summary = one.summary()
     if summary is None:
@@ -171,11 +178,12 @@ def _lines(one: DonePartition, expired: list[str]) -> Iterator[str]:
     start, end = summary["log_start_offset"], summary["log_end_offset"]
     offsets = f"offsets {start} to {end - 1}" if start < end else f"no offsets, the next one is {end}"
     segments = counted(len(summary["segments"]), "segment")
-    yield f"{name}: {offsets}, {segments}; {', '.join(sizes) or 'no bytes'}"
-    for gap in summary["missing"][:_MAX_LINES]:
-        yield f"    in no copy: offsets {gap['first_offset']} to {gap['last_offset']}"
-    if summary["num_missing"] > _MAX_LINES:
-        yield f"    and {summary['num_missing'] - _MAX_LINES} more gaps: see the manifest"
+    missing = [(gap["first_offset"], gap["last_offset"]) for gap in summary["missing"]]
+    if missing:
+        yield loss_words(name, missing)
+    yield f"{'   ' if missing else f'{name}:'} {offsets}, {segments}; {', '.join(sizes) or 'no bytes'}"
+    if summary["num_missing"] > len(missing):
+        yield f"    of {summary['num_missing']} ranges in no copy: see the manifest"
     for aside in summary["put_aside"][:_MAX_LINES]:
         yield f"    put aside: {aside['path']}, position {aside['position']}: {aside['reason']}"
     if len(summary["put_aside"]) > _MAX_LINES:
@@ -186,8 +194,6 @@ def _lines(one: DonePartition, expired: list[str]) -> Iterator[str]:
             yield f"    {copy['path']}: not used from offset {copy['trusted_to']} on: {copy['reason']}"
     for note in summary["notes"]:
         yield f"    {note}"
-    if summary["retention"]["num_deleted_segments"]:
-        expired.append(one.topic)
 
 
 def _transaction_lines(transactions: list[dict[str, Any]]) -> Iterator[str]:

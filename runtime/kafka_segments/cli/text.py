@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from kafka_segments.errors import MissingCodecError, ReadError, SegmentOrderError, TruncatedError
 from kafka_segments.errors.escaping import escape
 from kafka_segments.formats.entries import Batch, ControlRecord, Damage, ExperimentalBatch, Padding, Record
-from kafka_segments.log.findings import lost_offsets
+from kafka_segments.log.findings import error_words, lost_offsets
 
 __all__ = ["counted", "file_line", "line", "moment_words", "remedy"]
 
@@ -89,8 +89,8 @@ def _control(control: ControlRecord) -> str:
 
 def _damage(damage: Damage) -> str:
     return (
-        f"DAMAGE at {damage.position} to {damage.end_position}: {type(damage.error).__name__}: "
-        f"{escape(damage.error.detail)}; {lost_offsets(damage)}; {remedy(damage)}"
+        f"DAMAGE at {damage.position} to {damage.end_position}: {escape(error_words(damage.error))}; "
+        f"{lost_offsets(damage)}; {remedy(damage)}"
     )
 
 

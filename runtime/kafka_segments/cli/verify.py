@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 from kafka_segments.cli import console, jsonl
+from kafka_segments.cli.copy_findings import by_copies, finding_words
 from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
 from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
@@ -151,8 +152,8 @@ def run(arguments: argparse.Namespace) -> int:
                 found = iter_findings(
                     subject, options, reading, summary, num_jobs=arguments.jobs, progress=show.add
                 )
-                for finding in found:
-                    stdout.write(_line(finding, arguments))
+                for line in _lines(found, arguments):
+                    stdout.write(line)
                     stdout.flush()
             if arguments.format == "jsonl":
                 stdout.write(jsonl.encode(_summary_values(summary, options)))
@@ -283,6 +284,17 @@ def _open_single(inputs: Sequence[Source], segment: StoredSegment) -> Source:
     return open_source(inputs[0] if segment.path == "-" else segment.path, only_files=True)
 
 
+def _lines(found: Iterable[Finding], arguments: argparse.Namespace) -> Iterator[bytes]:
+    """Render findings, each with what a program or a person is to know of it."""
+    if arguments.format == "jsonl":
+        yield from (_line(one, arguments) for one in found)
+        return
+    for words, findings in by_copies(found):
+        if words:
+            yield f"{shown(words)}\n".encode("utf-8", "backslashreplace")
+        yield from (_line(one, arguments) for one in findings)
+
+
 def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
     """Render a finding as a line of JSON, or as text."""
     command = None
@@ -291,16 +303,8 @@ def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
         command = abort_command(finding.topic, finding.partition, first, arguments.bootstrap_server)
     if arguments.format == "jsonl":
         return jsonl.encode(_values(finding) | {"command": command})
-    place = finding.path or ""
-    if finding.position is not None:
-        end = "" if finding.end_position is None else f" to {finding.end_position}"
-        place = f"{place}, position {finding.position}{end}"
-    words = f"{place}: {finding.check}: {finding.detail}"
-    if finding.first_offset is not None:
-        last = finding.last_offset
-        words += f" [offsets {finding.first_offset} to {'?' if last is None else last}]"
     end_it = "" if command is None else f"  to end it: {shown(command)}\n"
-    return f"{shown(words)}\n{end_it}".encode("utf-8", "backslashreplace")
+    return f"{shown(finding_words(finding))}\n{end_it}".encode("utf-8", "backslashreplace")
 
 
 def _values(finding: Finding) -> dict[str, Any]:

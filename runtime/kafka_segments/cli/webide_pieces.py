@@ -13,6 +13,7 @@ from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.index_entries import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY, LEN_TRANSACTION_ENTRY
 from kafka_segments.formats.schema_files import list_schemas
 from kafka_segments.io.storage import Source, open_source
+from kafka_segments.log.findings import error_words
 from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = ["MAX_LEN_PIECE", "SEGMENT_SCHEMA", "WebidePiece", "pieces_of", "schema_by_name"]
@@ -108,10 +109,8 @@ def _segment_piece(segment: Segment, source: Source) -> tuple[WebidePiece, bool]
     for entry in segment.iter_entries(on_damage="skip"):
         if isinstance(entry, Damage):
             is_damaged = True
-            notes.append(
-                f"damage in bytes {entry.position} to {entry.end_position}: {type(entry.error).__name__}: "
-                f"{entry.error.detail}"
-            )
+            place = f"{entry.position} to {entry.end_position}"
+            notes.append(f"damage in bytes {place}: {error_words(entry.error)}")
         if entry.end_position > MAX_LEN_PIECE:
             if not isinstance(entry, Batch) or end == 0:
                 end = MAX_LEN_PIECE

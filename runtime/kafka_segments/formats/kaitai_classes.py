@@ -16,18 +16,21 @@ T = TypeVar("T")
 # What generated classes raise on wrong bytes: their own errors, the stream's end, a negative size, bad UTF-8.
 PARSE_ERRORS = (KaitaiStructError, EOFError, ValueError)
 _NO_NUMBER = re.compile(r"invalid literal for int\(\) with base 10: (.*)", re.DOTALL)  # of Python's int()
+_NO_END = re.compile(r"end of stream reached, but no terminator b'(.*)' found")  # of KaitaiStream
 
 
 def explain(error: Exception) -> str:
     """A parse error on one line, without whole values or addresses of objects."""
     if not isinstance(error, ValidationFailedError):
-        number = _NO_NUMBER.fullmatch(str(error))
-        return str(error) if number is None else f"{number[1]:.60} is no number"
+        if number := _NO_NUMBER.fullmatch(str(error)):
+            return f"{number[1]:.60} is no number"
+        ended = _NO_END.fullmatch(str(error))
+        return str(error) if ended is None else f"it ends before the {ended[1]!r} that belongs there"
     found = getattr(error, "actual", None)
     if found == b"":  # of a field that is there for bytes that are refused
-        return f"a length or count before byte {error.io.pos()} does not fit its content ({error.src_path})"
+        return f"a length or count before byte {error.io.pos()} does not fit its content"
     found = getattr(found, "value", found)
-    return f"{found!r:.60} is no valid value before byte {error.io.pos()} ({error.src_path})"
+    return f"{found!r:.60}, before byte {error.io.pos()}, is no value that this format has"
 
 
 def stream(data: bytes | memoryview) -> KaitaiStream:

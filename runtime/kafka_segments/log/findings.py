@@ -5,9 +5,10 @@ Code decides by `Finding.kind`; `detail` is for people and is never parsed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 from typing import Any
 
 from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecError
@@ -18,11 +19,26 @@ __all__ = [
     "Finding",
     "Findings",
     "Kind",
+    "copy_words",
     "damage_words",
     "data_loss",
+    "error_words",
+    "loss_words",
     "lost_offsets",
     "of_kinds",
+    "worst_first",
 ]
+
+_WRONG = {
+    "ChecksumMismatchError": "the checksum of the batch is wrong",
+    "LengthMismatchError": "the batch has an impossible length",
+    "TruncatedError": "the batch is cut off",
+    "UnsupportedMagicError": "the batch has an unknown format",
+    "DecompressionError": "the batch does not decompress",
+    "CorruptBatchError": "the records of the batch cannot be decoded",
+    "ReadError": "the disk or store does not give these bytes",
+}
+_NUM_NAMED = 3  # ranges in a line
 
 
 class Kind(Enum):
@@ -52,6 +68,7 @@ class Kind(Enum):
 
 LEFT_OUT_KINDS = (Kind.LEFT_OUT, Kind.AFTER_END, Kind.DIVERGED)
 """Kinds of existing records that are not read."""
+_WORST_FIRST = (Kind.NOT_OPENED, Kind.DAMAGE, Kind.LOST, Kind.UNUSED, Kind.PENDING, Kind.NOTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +130,12 @@ class Finding:
         )
 
     @property
+    def is_loss(self) -> bool:
+        """Whether it says from which offset on records cannot be read."""
+        is_lost = self.kind is Kind.LOST or (self.kind is Kind.DAMAGE and self.damage is not None)
+        return is_lost and self.first_offset is not None
+
+    @property
     def is_missing_codec(self) -> bool:
         """Whether the cause is a package that is not installed."""
         return isinstance(self.error, MissingCodecError)
@@ -133,15 +156,16 @@ class Finding:
             return f"{self.error}; what it says was not used"
         if self.kind is Kind.PENDING and self.damage is not None:
             size = self.damage.end_position - self.damage.position
-            return f"{self._place}: the last batch is not whole yet ({size} bytes); read again later"
+            return f"{self.place}: the last batch is not whole yet ({size} bytes); read again later"
         if self.damage is not None:
             return damage_words(self.damage)
         if self.error is not None:
             return str(self.error)
-        return f"{self._place}: {self.detail}" if self.path else self.detail
+        return f"{self.place}: {self.detail}" if self.path else self.detail
 
     @property
-    def _place(self) -> str:
+    def place(self) -> str:
+        """The file, and where in it."""
         end = "" if self.end_position is None else f" to {self.end_position}"
         return f"{self.path}" if self.position is None else f"{self.path}, position {self.position}{end}"
 
@@ -195,6 +219,46 @@ def of_kinds(findings: Iterable[Finding], *kinds: Kind) -> list[Finding]:
     return [one for one in findings if one.kind in kinds]
 
 
+def worst_first(finding: Finding) -> int:
+    """Return the place of a finding among others, by its weight: a key to sort by."""
+    return _WORST_FIRST.index(finding.kind) if finding.kind in _WORST_FIRST else len(_WORST_FIRST)
+
+
+def copy_words(name: str, findings: Sequence[Finding]) -> str:
+    """Return in one line what findings say of a copy: what is lost, or how many there are."""
+    lost = [(one.first_offset or 0, one.last_offset) for one in findings if one.is_loss]
+    ranges: list[tuple[int, float]] = []
+    for first, last in sorted((first, inf if last is None else last) for first, last in lost):
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = ranges[-1][0], max(ranges[-1][1], last)
+        else:
+            ranges.append((first, last))
+    if not ranges:
+        return f"{name}: {len(findings)} finding{'s' * (len(findings) > 1)}, no offsets known to be lost"
+    is_all = all(one.is_loss for one in findings if one.kind in (Kind.DAMAGE, Kind.NOT_OPENED))
+    return loss_words(name, ranges, "the rest is readable" if is_all else "more is wrong")
+
+
+def loss_words(name: str, ranges: Sequence[tuple[int, float]], rest: str = "the rest is readable") -> str:
+    """Return in one line which offsets of a partition are lost, and what there is to say of the rest.
+
+    Example:
+        >>> loss_words("multi-0", [(105, 109)])
+        'multi-0: 5 records lost, offsets 105 to 109; the rest is readable'
+    """
+    named = [f"{first} {'and above' if last == inf else f'to {last}'}" for first, last in ranges]
+    more = f" and {len(ranges) - _NUM_NAMED} more ranges" if len(ranges) > _NUM_NAMED else ""
+    number = sum(last - first + 1 for first, last in ranges)
+    count = "records" if number == inf else f"{number:,} record{'s' * (number != 1)}"
+    return f"{name}: {count} lost, offsets {', '.join(named[:_NUM_NAMED])}{more}; {rest}"
+
+
+def error_words(error: KafkaFormatError) -> str:
+    """Return what is wrong, and the values that show it."""
+    wrong = _WRONG.get(type(error).__name__)
+    return f"{wrong}: {error.detail}" if wrong else error.detail
+
+
 def data_loss(loss: Finding, advice: str = "") -> DataLossError:
     """Make the error for lost offsets."""
     return DataLossError(
@@ -209,7 +273,7 @@ def data_loss(loss: Finding, advice: str = "") -> DataLossError:
 def damage_words(damage: Damage) -> str:
     """Return the message on damage: its place, what is wrong, and which offsets are missing."""
     place = f"{damage.path}, position {damage.position} to {damage.end_position}"
-    return f"{place}: {type(damage.error).__name__}: {damage.error.detail}; {lost_offsets(damage)}"
+    return f"{place}: {error_words(damage.error)}; {lost_offsets(damage)}"
 
 
 def lost_offsets(damage: Damage) -> str:

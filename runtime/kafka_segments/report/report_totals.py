@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_segments.errors import KafkaFormatError, TransactionInDoubtError
-from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, worst_first
 from kafka_segments.report.bins import SizeBins, TimeBins
 from kafka_segments.report.log_summary import LogSummary
 from kafka_segments.report.payload_samples import CodecTotals
@@ -136,7 +136,7 @@ class ReportTotals:
         for one in found:
             self._count(label_of(one), one.kind, 1)
             # The number breaks ties: of those that are as bad, the first ones are kept.
-            entry = -_RANKS.get(one.kind, len(_RANKS)), -self.num_findings.total(), one
+            entry = -worst_first(one), -self.num_findings.total(), one
             keep = heapq.heappush if len(self._findings) < _MAX_FINDINGS else heapq.heappushpop
             keep(self._findings, entry)
         for kind, number in summary.more_places.items():
@@ -172,8 +172,6 @@ class ReportTotals:
         return [topic for topic, _size in sizes.most_common()]
 
 
-_WORST_FIRST = (Kind.NOT_OPENED, Kind.DAMAGE, Kind.LOST, Kind.UNUSED, Kind.PENDING, Kind.NOTE)
-_RANKS = {kind: rank for rank, kind in enumerate(_WORST_FIRST)}
 _WRONG = (Kind.DAMAGE, Kind.LOST, Kind.UNUSED)
 IN_DOUBT = "in doubt"
 
