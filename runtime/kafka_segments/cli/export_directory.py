@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 
 from kafka_segments.cli import console
 from kafka_segments.cli.text import counted
@@ -38,19 +39,11 @@ def write_export(directory: str, files: Mapping[str, bytes]) -> None:
         make_directories(hidden)
         for name, content in files.items():
             make_directories(os.path.join(hidden, os.path.dirname(name)))
-            _write(OutputFile(os.path.join(hidden, name), os.path.join(path, name)), content)
+            with closing(OutputFile(os.path.join(hidden, name), os.path.join(path, name))) as output:
+                output.write(content)
+                output.finish()
         publish_directory(hidden, destination, path)
         console.say(f"{directory}: {counted(len(files), 'file')} written")
     except BaseException:
         discard_directory(hidden)
-        raise
-
-
-def _write(output: OutputFile, content: bytes) -> None:
-    """Write a file and close it, whether that fails or not."""
-    try:
-        output.write(content)
-        output.finish()
-    except BaseException:
-        output.discard()
         raise

@@ -130,8 +130,5 @@ def write_beside(directory: str, named: str, name: str, content: bytes) -> None:
     Raises:
         OutputError: the disk is full, or fails.
     """
-    file = OutputFile(os.path.join(directory, name), os.path.join(named, name))
-    try:
+    with closing(OutputFile(os.path.join(directory, name), os.path.join(named, name))) as file:
         file.write(content)
-    finally:
-        file.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 
 from kafka_segments.formats.building import build_leader_epochs, build_partition_metadata
 from kafka_segments.io.outputs import OutputFile
@@ -33,9 +34,6 @@ def write_partition_files(
         contents[_METADATA] = build_partition_metadata(topic_id)
     for name, content in contents.items():
         path = os.path.join(directory, name)
-        file = OutputFile(path, path)
-        try:
+        with closing(OutputFile(path, path)) as file:
             file.write(content)
             file.finish()
-        finally:
-            file.close()
