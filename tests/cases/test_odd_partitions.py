@@ -18,7 +18,7 @@ from tests.ingest.ingested import Run, auditor, data_files, locally, parquet_row
 
 import kafka_segments
 from kafka_segments.cli.main import main
-from kafka_segments.errors import DataLossError
+from kafka_segments.errors import DataLossError, DecompressionError
 
 CASES = Path(__file__).parents[1] / "vectors" / "cases"
 SARAMA = CASES / "sarama-last-offset-0"
@@ -287,3 +287,56 @@ def test_a_partition_of_the_table_that_cannot_be_listed(tmp_path: Path, ingest: 
         status, found, err = ingest(logs, table)
         assert (status, found["total", -1]["records"], "was read up to" in err) == (2, "3", False), err
     assert ingest(logs, table)[0] == 0
+
+
+LARGE = 40 << 20
+"""Bytes of a value of zeros: zstd makes less than a thousandth of them."""
+GREATER = ("--max-decompressed-bytes", "300m")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A partition with a sound batch above the bound."""
+    partition = tmp_path_factory.mktemp("logs") / "l-0"
+    partition.mkdir()
+    (partition / NAME).write_bytes(
+        kafka_segments.encode_records([{"value": bytes(LARGE)}], compression="zstd")
+    )
+    return partition
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "dump --format text FILE",
+        "find --offsets 0:1 --count LOG",
+        "verify LOG",
+        "salvage LOG out",
+        "sizes LOG",
+        "cat LOG",
+        "slice LOG out --offsets 0:1",
+        "ingest --engine local LOG table",
+    ],
+)
+def test_a_batch_above_the_bound(
+    large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = words.replace("FILE", str(large / NAME)).replace("LOG", str(large)).split()
+    assert main([given[0], *GREATER, *given[1:]]) == 0
+    capsysbinary.readouterr()
+
+
+def test_it_is_said_to_be_sound(large: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", "--format", "text", str(large / NAME)]) == 1
+    said = "".join(capsys.readouterr())
+    assert "not read: offsets 0 to " in said
+    assert "the batch is sound, larger than the bound: --max-decompressed-bytes reads it" in said
+    assert "replica" not in said
+
+
+def test_scan_of_it(large: Path) -> None:
+    with pytest.raises(DecompressionError, match="a greater one"):
+        kafka_segments.scan(large).read_all()
+    rows = kafka_segments.scan(large, max_decompressed=300 << 20).read_all()
+    assert [len(value) for value in rows["value"].to_pylist()] == [LARGE]

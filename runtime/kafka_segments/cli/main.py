@@ -8,10 +8,12 @@ from importlib import import_module
 
 import kafka_segments
 from kafka_segments.cli import console
-from kafka_segments.cli.parsing import new_parser
+from kafka_segments.cli.parsing import add_options, new_parser, options_of
+from kafka_segments.codecs.bounds import other_bound
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.io.signals import ended_by_signals
 from kafka_segments.log.skipped_files import num_unlisted
+from kafka_segments.query.options import GivenOptions
 
 __all__ = ["main"]
 
@@ -36,6 +38,10 @@ _VERBS = (
     "verify",
 )
 """The subcommands, each the module of its name."""
+_READING = frozenset(
+    {"aborted", "audit", "cat", "dump", "find", "plan", "report", "salvage", "sizes", "slice", "verify"}
+)
+"""Those that read records, and have no option of their own for how large a batch may be."""
 _OF_ALL = "completion"
 """The one whose work is the parser of all."""
 _BY_SIGNAL = 128  # and the number of the signal: the status of what one ended
@@ -68,14 +74,15 @@ def main(argv: list[str] | None = None) -> int:
         return console.status_of(error)
 
 
-def _command(given: list[str]) -> int:
-    parser = _parser(given[0] if given else None)
-    arguments = parser.parse_args(given)
+def _command(words: list[str]) -> int:
+    parser = _parser(words[0] if words else None)
+    arguments = parser.parse_args(words)
     if arguments.run is None:
         parser.print_help(sys.stderr)
         return console.NOT_OPENED
-    before = num_unlisted()
-    status: int = arguments.run(arguments)
+    before, given = num_unlisted(), GivenOptions(options_of(arguments))
+    with other_bound(given["maxDecompressedBytes"]):
+        status: int = arguments.run(arguments)
     return status if num_unlisted() == before else max(status, console.NOT_OPENED)
 
 
@@ -90,6 +97,8 @@ def _parser(verb: str | None = None) -> argparse.ArgumentParser:
     for name in (verb,) if verb in _VERBS and verb != _OF_ALL else _VERBS:
         add_parser = import_module(f"kafka_segments.cli.{name}").add_parser
         add_parser(subparsers, parser) if name == _OF_ALL else add_parser(subparsers)
+        if name in _READING:
+            add_options(subparsers.choices[name], "maxDecompressedBytes")
     return parser
 
 

@@ -150,7 +150,8 @@ def arguments_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add the flags of some of the Spark source's options; at most one that chooses topics may be given."""
-    topics = parser.add_mutually_exclusive_group()
+    is_of_topics = any(name.startswith("subscribe") for name in names)
+    topics = parser.add_mutually_exclusive_group() if is_of_topics else parser
     for option in (OPTIONS[name] for name in names):
         words = option.help.replace("`", "")
         how: dict[str, Any] = {"choices": option.choices, "metavar": option.metavar}

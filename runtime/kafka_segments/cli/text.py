@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from kafka_segments.errors import MissingCodecError, ReadError, SegmentOrderError, TruncatedError
+from kafka_segments.errors import (
+    DecompressionError,
+    MissingCodecError,
+    ReadError,
+    SegmentOrderError,
+    TruncatedError,
+)
 from kafka_segments.errors.escaping import escape
 from kafka_segments.formats.entries import Batch, ControlRecord, Damage, ExperimentalBatch, Padding, Record
 from kafka_segments.log.findings import error_words, lost_offsets
@@ -101,6 +107,8 @@ def remedy(damage: Damage) -> str:
         return "check the disk, and take these offsets from a replica"
     if isinstance(error, TruncatedError) and damage.next_offset is None:
         return "a broker may still be writing here; if none is, take these offsets from a replica"
+    if isinstance(error, DecompressionError) and error.is_bound:
+        return "the batch is sound, larger than the bound: --max-decompressed-bytes reads it"
     if isinstance(error, MissingCodecError):
         return "then dump again"
     if isinstance(error, SegmentOrderError) and damage.first_lost_offset is None:

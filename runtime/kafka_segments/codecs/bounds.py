@@ -11,6 +11,9 @@ object of each record header, which is bounded in number, the latter only needs 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kafka_segments.errors import DecompressionError
@@ -27,6 +30,7 @@ __all__ = [
     "content_bound",
     "is_trusted",
     "malformed",
+    "other_bound",
     "possible_records",
 ]
 
@@ -36,6 +40,8 @@ DEFAULT_MAX_DECOMPRESSED = 256 << 20
 A compressed batch has at most the topic's `max.message.bytes` (1 MiB by default), and typically expands up to
 20-fold; 256 MiB leaves room for tenfold limits and very repetitive data, and fits a Spark task of 1 GiB.
 """
+
+_VARIABLE = "KAFKA_SEGMENTS_MAX_DECOMPRESSED_BYTES"
 
 ITEMS_PER_BYTE = 3
 """Records and headers that may be read one by one for each byte of the compressed batches of a pass."""
@@ -63,9 +69,10 @@ def content_bound(len_payload: int, max_decompressed: int) -> int:
 
     Never more than `max_decompressed`, which is the only bound if it is above the default (trusted data).
     """
-    if is_trusted(max_decompressed):
-        return max_decompressed
-    return min(max_decompressed, max(ALWAYS_ALLOWED, EXPANSION * len_payload))
+    most = _asked(max_decompressed)
+    if most > DEFAULT_MAX_DECOMPRESSED:
+        return most
+    return min(most, max(ALWAYS_ALLOWED, EXPANSION * len_payload))
 
 
 def possible_records(num_records: Any, size: Any, codec: Any) -> Any:
@@ -79,7 +86,26 @@ def possible_records(num_records: Any, size: Any, codec: Any) -> Any:
 
 def is_trusted(max_decompressed: int) -> bool:
     """Whether the data is trusted: `max_decompressed` is above the default."""
-    return max_decompressed > DEFAULT_MAX_DECOMPRESSED
+    return _asked(max_decompressed) > DEFAULT_MAX_DECOMPRESSED
+
+
+def _asked(max_decompressed: int) -> int:
+    """The bound itself; in place of the default the one that is set for this process and those it starts."""
+    if max_decompressed != DEFAULT_MAX_DECOMPRESSED:
+        return max_decompressed
+    text = os.environ.get(_VARIABLE, "")
+    return int(text) if text.isdecimal() else max_decompressed
+
+
+@contextmanager
+def other_bound(max_decompressed: int) -> Iterator[None]:
+    """Have another default in this process, and in those that it starts meanwhile, if it is another."""
+    before = os.environ.get(_VARIABLE, "")
+    os.environ[_VARIABLE] = before if max_decompressed == DEFAULT_MAX_DECOMPRESSED else str(max_decompressed)
+    try:
+        yield
+    finally:
+        os.environ[_VARIABLE] = before
 
 
 class ItemBudget:
@@ -155,8 +181,8 @@ class BoundedOutput:
         if size > self.room:
             message = (
                 f"{self._codec} payload decompresses to more than the bound of {self._max_size} bytes "
-                f"(max_decompressed; up to {DEFAULT_MAX_DECOMPRESSED}, {EXPANSION} times the payload's size "
-                "is a bound too); raise the bound if the data can be trusted"
+                f"(up to {DEFAULT_MAX_DECOMPRESSED}, {EXPANSION} times the payload's size is a bound too); a "
+                "greater one (--max-decompressed-bytes, max_decompressed) reads it, if it can be trusted"
             )
             raise DecompressionError(message, codec=self._codec, is_bound=True)
 

@@ -11,7 +11,7 @@ from enum import Enum
 from math import inf
 from typing import Any
 
-from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecError
+from kafka_segments.errors import DataLossError, DecompressionError, KafkaFormatError, MissingCodecError
 from kafka_segments.formats.entries import Damage, SoundBatches
 
 __all__ = [
@@ -279,6 +279,8 @@ def damage_words(damage: Damage) -> str:
 def lost_offsets(damage: Damage) -> str:
     """Return which offsets are missing, in words."""
     first, last = damage.first_lost_offset, damage.last_lost_offset
+    if isinstance(damage.error, DecompressionError) and damage.error.is_bound:
+        return f"larger than the bound, not read: offsets {first} to {last}"
     if first is None and last is None:
         neighbours_known = damage.previous_offset is not None and damage.next_offset is not None
         return "no offsets lost" if neighbours_known else "offsets lost: unknown"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
 from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.query import option_values as values
@@ -157,8 +158,8 @@ _TABLE = (
     Option("read", "checkCrc", values.to_boolean, "verify the batches' checksums", "true",
         kafka="consumers' `check.crcs`", flag="--no-crc"),
     Option("read", "maxDecompressedBytes", values.size_from(1),
-        "bytes that one batch may decompress to, for example `64m`; a larger one is damage", "256m",
-        flag="--max-decompressed-bytes", metavar="BYTES"),
+        "bytes that one batch may decompress to, for example `64m`; a larger one is damage",
+        f"{DEFAULT_MAX_DECOMPRESSED >> 20}m", flag="--max-decompressed-bytes", metavar="BYTES"),
     Option("read", "replicas", values.one_of("first", "best", "unchecked"),
         "use of other copies of a partition: `first`, `best` or `unchecked`", "first",
         more="`first` reads the preferred copy. `best` also reads its damaged offsets from the others. "

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.formats.on_damage import OnDamage
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.header_walk import Budget
@@ -91,6 +92,7 @@ def scan(
     on_damage: OnDamage = "raise",
     max_timestamp_skew: timedelta | int | None = None,
     storage_options: Mapping[str, str] | None = None,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
 ) -> pa.RecordBatchReader:
     """Read records of partitions as a stream of Arrow batches, by partition and offset.
 
@@ -114,6 +116,7 @@ def scan(
             their timestamps alone in small segments, as producers may set any time.
         storage_options: settings of stores by Hadoop's names (`fs.s3a.endpoint`), also prefixed with
             `spark.hadoop.`.
+        max_decompressed: bytes that one batch may decompress to; a larger one is damage.
 
     Returns:
         A reader of non-empty batches. `topic` is a string and `partition` an int32, never null.
@@ -140,6 +143,7 @@ def scan(
         max_timestamp_skew=max_timestamp_skew,
         on_damage=on_damage,
         storage_options=storage_options,
+        max_decompressed=max_decompressed,
     )
     rows = ScanRows(columns, request.query.conditions)
     return rows.reader(request.plan().batches(rows))

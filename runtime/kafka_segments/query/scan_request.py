@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
@@ -46,12 +47,14 @@ class ScanRequest:
         places: filesystems by path.
         query: which records.
         on_damage: what becomes of damage.
+        max_decompressed: bytes that one batch may decompress to.
     """
 
     paths: tuple[str, ...]
     places: Places
     query: Query
     on_damage: OnDamage
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
 
     @classmethod
     def of(
@@ -60,6 +63,7 @@ class ScanRequest:
         *,
         on_damage: OnDamage = "raise",
         storage_options: Mapping[str, str] | None = None,
+        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
         **asked: Any,
     ) -> ScanRequest:
         """Check arguments; `asked` are those of `query_of_arguments`.
@@ -69,7 +73,7 @@ class ScanRequest:
         """
         check_on_damage(on_damage)
         places = places_of(storage_options)
-        return cls(tuple(texts_of(paths)), places, query_of_arguments(**asked), on_damage)
+        return cls(tuple(texts_of(paths)), places, query_of_arguments(**asked), on_damage, max_decompressed)
 
     def plan(self, wanted: RowFilter | None = None) -> PlannedScan:
         """Find the logs, and plan their reading.
@@ -203,7 +207,8 @@ class PlannedScan:
         from kafka_segments.query.read.small_splits import SmallSplits
         from kafka_segments.query.read.split_reader import Reading, read_split
 
-        places = self.request.places
+        places, most = self.request.places, self.request.max_decompressed
+        reading = Reading(rows.sources, max_decompressed=most)
         small = SmallSplits(places, rows.sources)
         for split, is_continued in splits:
             findings = _ScanFindings(split, is_continued, self.request.on_damage)
@@ -212,7 +217,7 @@ class PlannedScan:
                 yield from _small_rows(small, rows)
             if not is_added:
                 key = split.topic, split.partition
-                for batch in read_split(split, places, Reading(rows.sources), findings):
+                for batch in read_split(split, places, reading, findings):
                     yield from ((key, one) for one in rows.of(batch, *key))
         yield from _small_rows(small, rows)
 
