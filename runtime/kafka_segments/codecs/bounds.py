@@ -181,8 +181,8 @@ class BoundedOutput:
         if size > self.room:
             message = (
                 f"{self._codec} payload decompresses to more than the bound of {self._max_size} bytes "
-                f"(up to {DEFAULT_MAX_DECOMPRESSED}, {EXPANSION} times the payload's size is a bound too); a "
-                "greater one (--max-decompressed-bytes, max_decompressed) reads it, if it can be trusted"
+                f"(up to {DEFAULT_MAX_DECOMPRESSED}, {EXPANSION} times the payload's size is a bound too); "
+                "raise the bound (--max-decompressed-bytes, max_decompressed) if the data can be trusted"
             )
             raise DecompressionError(message, codec=self._codec, is_bound=True)
 
