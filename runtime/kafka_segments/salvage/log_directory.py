@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 
 from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
