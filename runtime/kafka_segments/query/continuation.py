@@ -188,13 +188,12 @@ def _check_last(
 
 
 def _last_same(log: PartitionLog, earlier: Sequence[PartitionState], end: int, places: Places) -> int:
-    """The next offset of the newest state with whose last entry the log goes on; without states an end."""
+    """The next offset of the newest state whose last entry a log does not contradict; an end without any."""
     for one in earlier:
-        last = one.last if one.last is not None and one.last.last_offset + 1 >= one.next_offset else None
-        found = (
-            None if last is None or one.next_offset > end else mark_at(log, last.last_offset, places, last)
-        )
-        if last is not None and found is not None and last.is_same(found):
+        if one.last is None or one.next_offset > min(end, one.last.last_offset + 1):
+            continue
+        found = mark_at(log, one.last.last_offset, places, one.last)
+        if found is None or one.last.is_same(found):
             return one.next_offset
     return 0 if earlier else end
 
