@@ -341,8 +341,8 @@ def _summary_values(summary: VerifySummary, options: VerifyOptions) -> dict[str,
 
 
 def _start_values(log_dir: LogDir) -> dict[str, Any]:
-    lists = {name: sorted(getattr(log_dir, name)) for name in ("stops", "strayed", "truncated", "deleted")}
-    return {"path": log_dir.path, "starts": not log_dir.stops, **lists, "detail": str(log_dir)}
+    lists = {name: sorted(found) for name, found in log_dir.effects.items()}
+    return {"path": log_dir.path, "starts": not lists["stops"], **lists, "detail": str(log_dir)}
 
 
 def _say_summary(summary: VerifySummary, options: VerifyOptions) -> None:

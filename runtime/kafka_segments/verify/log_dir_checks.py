@@ -64,7 +64,15 @@ def check_log_dirs(
     _check_topic_ids(copies, sink)
     _check_partition_metadata(places, roots, sink)
     _check_duplicates(roots, sink)
-    empty = {path for one in skipped if one.why == NO_SEGMENT for path in one.paths}
+    reasons = {path: one.why for one in skipped for path in one.paths}
+    empty = {path for path, why in reasons.items() if why == NO_SEGMENT}
+    for path in empty:
+        if places.entry(f"{path}/partition.metadata") is None:
+            sink.add("stray-partition", "no segment is in it: a broker puts it aside (-stray)", path=path)
+    for entry in (root.entries.get("lost+found") for root in roots):
+        if entry is not None and entry.is_directory and entry.path not in reasons:
+            detail = "its name is not TOPIC-PARTITION: a broker does not start, though it is empty"
+            sink.add("directory-name", detail, path=entry.path)
     for root in roots if is_whole else ():
         _check_missing(root, empty, sink)
     return roots
@@ -77,7 +85,7 @@ def _check_names(skipped: Sequence[SkippedFiles], sink: CheckSink) -> None:
         elif one.why not in PUT_ASIDE and one.error is None:
             check = "file-name" if one.why in BAD_NAMES else "directory-name"
             for path in one.paths:
-                sink.add(check, f"{one.why}: a broker does not start", path=path)
+                sink.add(check, one.why, path=path)
 
 
 def _roots(places: Places, copies: Sequence[PartitionCopy], sink: CheckSink) -> Iterator[LogDir]:

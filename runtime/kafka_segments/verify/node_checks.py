@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_segments import formats
-from kafka_segments.errors import ReadError, raise_unless_file_at_fault
 from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import METADATA_TOPIC, name_in, parse_directory_name
 from kafka_segments.io.filesystem import FileEntry
@@ -38,6 +37,12 @@ _STOPS = (
 )
 _STOPS_UNREAD = ("partition-metadata", "leader-epoch-file")
 _STRAYS = ("stray-partition", "topic-id", "partition-metadata")
+EFFECTS = {
+    "stops": "",
+    "strayed": "puts aside {} partitions",
+    "truncated": "truncates {}",
+    "deleted": "deletes {} segments",
+}
 _INVALID = ("crc", "batch-length", "magic", "zeros", "offset-order")
 
 
@@ -52,10 +57,7 @@ class LogDir:
         copies: its partitions, by path.
         noted: offsets of partitions in its checkpoints that can be read, by name.
         has_metadata: whether the node's metadata log is there, which says what partitions it has.
-        stops: files and directories on which a broker does not start.
-        strayed: directories that it puts aside.
-        truncated: partitions that it truncates.
-        deleted: segments that it deletes.
+        effects: what a broker does not start for, puts aside, truncates and deletes.
         is_less: whether there are findings in it.
     """
 
@@ -65,10 +67,7 @@ class LogDir:
     copies: Mapping[str, PartitionCopy]
     noted: Mapping[str, Mapping[tuple[str, int], int]]
     has_metadata: bool = False
-    stops: set[str] = field(default_factory=set)
-    strayed: set[str] = field(default_factory=set)
-    truncated: set[str] = field(default_factory=set)
-    deleted: set[str] = field(default_factory=set)
+    effects: dict[str, set[str]] = field(default_factory=lambda: {one: set() for one in EFFECTS})
     is_less: bool = False
 
     @property
@@ -76,69 +75,53 @@ class LogDir:
         """Whether it is of a node with KRaft."""
         return self.meta is not None and self.meta.version == _KRAFT
 
-    @property
-    def is_judged(self) -> bool:
-        """Whether a broker of Kafka 4 may start on it: it is of none before KRaft, and none has it open."""
-        return (self.is_kraft or self.meta is None) and not any(
-            one.end.is_live for one in self.copies.values()
-        )
-
     def add(self, finding: Finding) -> None:
-        """Add the consequences of a finding."""
+        """Add the effects of a finding."""
         path, check = finding.path or "", finding.check
-        if not path.startswith(f"{self.path.rstrip('/')}/"):
+        prefix = f"{self.path.rstrip('/')}/"
+        if not path.startswith(prefix):
             return
-        name = path[len(self.path.rstrip("/")) + 1 :]
         self.is_less = True
-        copy = self.copies.get(path.rpartition("/")[0])
+        name, copy = path.removeprefix(prefix), self.copies.get(path.rpartition("/")[0])
         if check in _STOPS or (check in _STOPS_UNREAD and finding.error is not None):
-            self.stops.add(name)
+            self.effects["stops"].add(name)
         elif check in _STRAYS:
-            self.strayed.add(name.partition("/")[0])
+            self.effects["strayed"].add(name.partition("/")[0])
         elif copy is not None:
-            self._add_bytes(copy, finding)
+            self._add_bytes(copy, finding, name)
 
-    def _add_bytes(self, copy: PartitionCopy, finding: Finding) -> None:
+    def _add_bytes(self, copy: PartitionCopy, finding: Finding, name: str) -> None:
         """Add what a broker does because of the bytes of a segment, or its time index."""
-        path, check, is_metadata = finding.path or "", finding.check, copy.topic == METADATA_TOPIC
+        check, is_metadata = finding.check, copy.topic == METADATA_TOPIC
         is_clean, point = copy.end.was_shut_down and not is_metadata, copy.end.recovery_point or 0
-        name = path[len(self.path.rstrip("/")) + 1 :]
         if (check == "torn-tail" and not is_clean) or (check == "snapshot-end" and is_metadata):
-            self.truncated.add(copy.path)
+            self.effects["truncated"].add(copy.path)
         for at, one in enumerate(copy.segments):
-            index, end = one.beside.get("timeindex"), one.end_offset
+            end = one.end_offset
             is_recovered = not is_clean and (is_metadata or end is None or end > point)
-            if index is not None and index.path == path and finding.end_position and end is not None:
-                self.deleted.add(one.path)  # for the zeros at its end
-            elif one.path != path:
-                continue
-            elif (is_clean and check == "zeros" and end is None) or (
-                is_recovered and check == "segment-name"
-            ):
-                self.stops.add(name)
+            if finding.path != one.path:
+                if (
+                    end is not None
+                    and finding.end_position
+                    and name.endswith(f"{one.base_offset:020d}.timeindex")
+                ):
+                    self.effects["deleted"].add(one.path)  # for the zeros at the end of its time index
+            elif check == "segment-name" if is_recovered else (is_clean and check == "zeros" and end is None):
+                self.effects["stops"].add(name)
             elif is_recovered and check in _INVALID:
-                self.truncated.add(copy.path)
-                self.deleted.update(later.path for later in copy.segments[at + 1 :])
+                self.effects["truncated"].add(copy.path)
+                self.effects["deleted"].update(later.path for later in copy.segments[at + 1 :])
 
     def __str__(self) -> str:
-        what = f"{shown(self.path)}: a Kafka 4.3 broker"
-        if self.stops:
-            names = [shown(name) for name in sorted(self.stops)]
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            return f"{what} does not start, for {', '.join(names[:3])}{more}"
-        parts = {
-            "puts aside {} partitions": self.strayed,
-            "truncates {}": self.truncated,
-            "deletes {} segments": self.deleted,
-        }
-        done = [words.format(len(found)) for words, found in parts.items() if found]
+        what, stops = f"{shown(self.path)}: a Kafka 4.3 broker", sorted(map(shown, self.effects["stops"]))
+        if stops:
+            more = f" and {len(stops) - 3} more" if len(stops) > 3 else ""
+            return f"{what} does not start, for {', '.join(stops[:3])}{more}"
+        done = [words.format(len(self.effects[one])) for one, words in EFFECTS.items() if self.effects[one]]
         if not done:
             done = ["serves what the findings leave" if self.is_less else "serves all"]
-        known = (
-            ""
-            if self.has_metadata or self.strayed
-            else f" (if its {METADATA_TOPIC} assigns it: that is not here)"
-        )
+        is_known = self.has_metadata or self.effects["strayed"]
+        known = "" if is_known else f" (if its {METADATA_TOPIC} assigns it: that is not here)"
         return f"{what} starts, and {', '.join(done)}{known}"
 
 
@@ -161,7 +144,7 @@ def check_nodes(
                 _check_start(places, names[name], sink)
     nodes: dict[object, list[LogDir]] = {}
     for one in log_dirs:
-        _check_entries(places, one, sink)
+        _check_links(one, sink)
         if one.meta is not None and one.is_kraft:
             nodes.setdefault((one.meta.cluster_id, one.meta.node_id), []).append(one)
             if BOOTSTRAP in one.entries:
@@ -178,28 +161,12 @@ def check_nodes(
                 _check_assigned(metadata, one, sink)
 
 
-def _check_entries(places: Places, log_dir: LogDir, sink: CheckSink) -> None:
-    """Check what discovery passes over: lost+found, and partitions' names without a segment."""
-    held, noted = {name_in(path) for path in log_dir.copies}, _noted_names(log_dir)
+def _check_links(log_dir: LogDir, sink: CheckSink) -> None:
     for name, entry in log_dir.entries.items():
-        if name == "lost+found" and entry.is_directory and _is_empty(places, entry):
-            detail = "its name is not TOPIC-PARTITION: a broker does not start, though it is empty"
-            sink.add("directory-name", detail, path=entry.path)
-        elif parse_directory_name(name) is None or name in held:
-            continue
-        elif not entry.is_directory and not entry.identity:
+        if not entry.is_directory and not entry.identity and parse_directory_name(name) is not None:
+            check = "directory-name" if name in _noted_names(log_dir) else "missing-partition"
             detail = "a partition's name, and a link to nowhere, or to a disk that is not mounted"
-            sink.add("directory-name" if name in noted else "missing-partition", detail, path=entry.path)
-        elif entry.is_directory and _is_empty(places, entry):
-            sink.add("stray-partition", "it is empty: a broker puts it aside (-stray)", path=entry.path)
-
-
-def _is_empty(places: Places, entry: FileEntry) -> bool:
-    try:
-        return not places.entries(entry.path)
-    except ReadError as error:
-        raise_unless_file_at_fault(error)
-        return False  # listing has reported it
+            sink.add(check, detail, path=entry.path)
 
 
 def _check_start(places: Places, entry: FileEntry, sink: CheckSink) -> None:

@@ -149,7 +149,9 @@ def _of_directories(
     is_whole = subject.is_whole
     log_dirs = check_log_dirs(places, subject.copies, subject.skipped, options, sink, is_whole=is_whole)
     if is_whole and len(options.checks) == len(CHECKS) and not options.is_live:
-        summary.log_dirs += [one for one in log_dirs if one.is_judged]
+        is_any_live = any(one.end.is_live for one in subject.copies)
+        kraft = [one for one in log_dirs if one.is_kraft or one.meta is None]
+        summary.log_dirs += [] if is_any_live else kraft
 
     summary.notes += sink.notes
     yield from sink.findings
