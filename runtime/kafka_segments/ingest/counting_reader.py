@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch
+from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment, name_partition
@@ -49,7 +50,7 @@ class SplitCounts:
     @property
     def end(self) -> int:
         """The offset after the highest of the rows and entries; 0 without any."""
-        return max(self.rows_end, 0 if self.last is None else self.last.last_offset + 1)
+        return min(MAX_OFFSET, max(self.rows_end, 0 if self.last is None else self.last.last_offset + 1))
 
     def add(self, other: SplitCounts) -> None:
         """Add the counts of other splits."""
@@ -103,9 +104,13 @@ class CountingReader(SplitReader):
 
     def _inside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows in the split's range: whatever headers say of an offset, one split alone takes it."""
-        offsets, end = batch.column("offset").to_numpy(), self._reached
-        begin = int(np.searchsorted(offsets, self._losses.floor))
-        stop = len(offsets) if end is None else int(np.searchsorted(offsets, end))
+        offsets, end = (
+            batch.column("offset").to_numpy(),
+            MAX_OFFSET if self._reached is None else self._reached,
+        )
+        begin, stop = (
+            int(np.searchsorted(offsets, min(one, MAX_OFFSET))) for one in (self._losses.floor, end)
+        )
         self._num_outside += len(offsets) - max(0, stop - begin)
         return batch.slice(begin, max(0, stop - begin))
 
@@ -137,8 +142,8 @@ class CountingReader(SplitReader):
         counts, end = self.counts, self._reached
         room = (counts.end if end is None else min(end, counts.end)) - self._losses.floor - counts.records
         by_headers = counts.control + counts.aborted
-        counts.control = min(counts.control, max(0, room))
-        counts.aborted = min(counts.aborted, max(0, room - counts.control))
+        counts.control = int(np.clip(counts.control, 0, max(0, room)))
+        counts.aborted = int(np.clip(counts.aborted, 0, max(0, room - counts.control)))
         is_explained = bool(self._findings.findings)
         is_exceeded = any(found.has_exceeding for _, found in self._of_segments)
         is_other = num_data != counts.records or by_headers != counts.control + counts.aborted

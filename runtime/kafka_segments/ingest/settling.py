@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.ingest.runs.account import Account, account_of, lost_spans
 from kafka_segments.ingest.runs.run_state import PartitionState
 from kafka_segments.ingest.splits import NewOffsets
@@ -38,7 +39,7 @@ def settle(
     if known is not None:
         start, end = known.next_offset, known.next_offset if offsets is None else end
     last = output.counts.last
-    end = max(start, output.counts.end if end is None else end)
+    end = min(MAX_OFFSET, max(start, output.counts.end if end is None else end))
     spans = [*output.lost, *lost_spans(planned, (start, end))]
     account = account_of(
         key,
