@@ -16,6 +16,7 @@ from tests.damage.edits import apply
 from tests.mutations import cases
 from tests.mutations.found import FOUND
 
+from kafka_segments.errors import TruncatedLogError
 from kafka_segments.ingest import splits
 from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import Request, ingest, plan_ingest
@@ -75,11 +76,18 @@ def logs() -> Iterator[tuple[bytes, int]]:
 @pytest.mark.long
 @pytest.mark.parametrize("most", [1 << 28, 150], ids=["whole", "cut"])
 def test_each_offset_is_taken_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    """No error of any kind comes from what is in a log: it would come in each later run, too."""
+    """No error comes from what is in a log: it would come in each later run, too.
+
+    But for one: where a later batch has lower offsets than those that were read, the log looks cut back.
+    """
+    num_changed = 0
     monkeypatch.setattr(splits, "_LIMITS", Limits(max_partition_bytes=most))
     for number, (data, first) in enumerate(logs()):
         try:
             ingest_twice(tmp_path / "one", data, first)
+        except TruncatedLogError:
+            num_changed += 1
         except BaseException as error:
             error.add_note(f"log {number}, whose first part has {first} of {len(data)} bytes")
             raise
+    assert num_changed <= forms.pick(0, 3)
