@@ -66,13 +66,13 @@ def check_log_dirs(
     _check_duplicates(roots, sink)
     reasons = {path: one.why for one in skipped for path in one.paths}
     empty = {path for path, why in reasons.items() if why == NO_SEGMENT}
-    for path in empty:
-        if places.entry(f"{path}/partition.metadata") is None:
-            sink.add("stray-partition", "no segment is in it: a broker puts it aside (-stray)", path=path)
-    for entry in (root.entries.get("lost+found") for root in roots):
-        if entry is not None and entry.is_directory and entry.path not in reasons:
+    for root, entry in ((one, entry) for one in roots for entry in one.entries.values()):
+        if entry.name == "lost+found" and entry.is_directory and entry.path not in reasons:
             detail = "its name is not TOPIC-PARTITION: a broker does not start, though it is empty"
             sink.add("directory-name", detail, path=entry.path)
+        elif root.is_kraft and entry.path in empty and not places.entry(f"{entry.path}/partition.metadata"):
+            detail = "no segment is in it: a broker puts it aside (-stray)"
+            sink.add("stray-partition", detail, path=entry.path)
     for root in roots if is_whole else ():
         _check_missing(root, empty, sink)
     return roots
@@ -101,7 +101,7 @@ def _roots(places: Places, copies: Sequence[PartitionCopy], sink: CheckSink) -> 
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
             continue
-        if not entries.keys().isdisjoint((*ROOT_FILES, HIGH_WATERMARK)):  # else copies of partitions alone
+        if not entries.keys().isdisjoint((*ROOT_FILES, HIGH_WATERMARK)):  # else copies of partitions
             yield LogDir(
                 path,
                 entries,
