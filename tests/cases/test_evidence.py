@@ -115,6 +115,17 @@ def test_what_was_aborted_does_not_become_committed(is_cut_out: bool, tmp_path: 
     assert one.first_offset not in served
 
 
+def test_a_recovery_point_that_is_older_than_the_files_puts_nothing_aside(tmp_path: Path) -> None:
+    """As after a backup was put in the place of a partition."""
+    source = copy_of("clean/multi-0", tmp_path / "logs")
+    (tmp_path / "logs/.kafka_cleanshutdown").touch()
+    (tmp_path / "logs/recovery-point-offset-checkpoint").write_text("0\n1\nmulti 0 3\n")
+    hurt(source, 2)
+    account = salvaged([source], tmp_path / "dest")
+    assert account.only()["log_end_offset"] == 206
+    assert missing(account) == [(10, 14)]
+
+
 def test_leader_epochs_never_fall(tmp_path: Path) -> None:
     (source,) = sources("epochs-two-in-a-row")
     account = salvaged([source], tmp_path / "dest")

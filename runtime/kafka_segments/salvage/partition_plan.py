@@ -123,7 +123,7 @@ def make_plan(
             is_compacted = is_compacted or shows
         confirm_doubted(ledger, files, len(ranked.copies))
         cleaned = _traces(files, log.cleaned_up_to)
-        known_end = _known_end(ranked.copies)
+        known_end = _known_end(places, ranked.copies)
         mark, outvoted = ledger.mark(), without_markers(ledger, files, len(ranked.copies))
         while True:
             choice = Choice(
@@ -224,7 +224,6 @@ def _survey(
 ) -> bool:
     """Survey a file; return whether batches lack records, as after the log cleaner."""
     start = ranked.log.log_start_offset
-    end = file.segment.end_offset
     if not file.whole_reason and is_deleted(files.places, file.segment, start):
         file.whole_reason = f"its records are deleted: the log starts at offset {start}"
         file.is_lawful = True
@@ -243,8 +242,8 @@ def _survey(
         return False
     one = ranked.copies[file.copy]
     copy = one.copy
-    if end is None and copy.end.was_shut_down and not copy.end.is_live:
-        end = copy.end.recovery_point
+    is_exact = file.segment.end_offset is None and copy.end.was_shut_down and not copy.end.is_live
+    log_end = (copy.end.recovery_point if is_exact else None) or NO_END
     limit, reason = _limit_of(files.places, one)
     with closing(NamedOffsets(files.places, file.segment)) as named:
         is_cleaned = copy.cleaned_up_to is not None
@@ -257,7 +256,7 @@ def _survey(
             is_cleaned,
             named,
         )
-        survey = FileSurvey(ledger, file, source, end=end, known=known, progress=progress)
+        survey = FileSurvey(ledger, file, source, log_end=log_end, known=known, progress=progress)
         survey.run()
     file.shows_cleaner = survey.shows_cleaner
     return survey.is_cleaned
@@ -270,11 +269,12 @@ def _traces(files: SourceFiles, noted: int | None) -> Traces:
     return Traces(noted, begins, [last for last, _one in held], lambda at: held[at][1].shows_cleaner)
 
 
-def _known_end(copies: Sequence[RankedCopy]) -> int:
+def _known_end(places: Places, copies: Sequence[RankedCopy]) -> int:
     """Return the end of the log by the checkpoints of all copies, if one of them had a clean shutdown."""
     ends = [one.copy.end for one in copies]
     noted = [offset for one in ends for offset in (one.recovery_point, one.high_watermark) if offset]
-    return max(noted) if noted and any(one.was_shut_down and one.recovery_point for one in ends) else NO_END
+    is_known = any(_limit_of(places, one)[0] < one.limit for one in copies)
+    return max(noted) if noted and is_known else NO_END
 
 
 def _limit_of(places: Places, one: RankedCopy) -> tuple[int, str]:
@@ -283,7 +283,7 @@ def _limit_of(places: Places, one: RankedCopy) -> tuple[int, str]:
     After a clean shutdown the recovery point is the end of the log, and has a snapshot of producers.
     """
     end, path = one.copy.end.recovery_point, one.copy.path.rstrip("/")
-    if not one.copy.end.was_shut_down or one.copy.end.is_live or end is None or end >= one.limit:
+    if not one.copy.end.was_shut_down or one.copy.end.is_live or not end or end >= one.limit:
         return one.limit, one.reason
     if places.entry(f"{path}/{end:020d}.snapshot") is None:
         return one.limit, one.reason

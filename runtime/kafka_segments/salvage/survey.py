@@ -68,7 +68,7 @@ class FileSurvey:
         ledger: receives stretches and fates.
         file: the file.
         source: it, open.
-        end: base offset of the next file of its copy, or the end of the log; None if it is unknown.
+        log_end: the end of the log by a checkpoint of its copy; `NO_END` if it is unknown.
         known: of its copy.
         progress: is called with the number of bytes read.
 
@@ -83,16 +83,17 @@ class FileSurvey:
         file: SourceFile,
         source: Source,
         *,
-        end: int | None,
+        log_end: int,
         known: KnownOfCopy,
         progress: Callable[[int], None],
     ) -> None:
         self.is_cleaned = self.shows_cleaner = False
         self._ledger, self._file, self._source, self._known = ledger, file, source, known
         self._following = NO_END if file.segment.end_offset is None else file.segment.end_offset
-        end = NO_END if end is None else end
         base = file.segment.base_offset
-        self._order = FileOrder(base, end, known.epochs, never_cleaned=known.never_cleaned)
+        self._order = FileOrder(
+            base, self._following, known.epochs, log_end=log_end, never_cleaned=known.never_cleaned
+        )
         self._progress = progress
         self._last: int | None = None  # greatest offset of what was taken
         self._done = 0

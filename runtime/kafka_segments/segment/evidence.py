@@ -52,7 +52,8 @@ class FileOrder:
 
     Args:
         base_offset: by the name of the file.
-        end: offset with which the next file begins by its name, or the log ends; `NO_END` if it is unknown.
+        end: offset with which the next file begins by its name; `NO_END` if there is none.
+        log_end: where the log ended by a checkpoint, which may be older than the files; likewise.
         epochs: of the leader-epoch-checkpoint of the copy; empty if there is none.
         never_cleaned: whether the log cleaner has never been in the log, so that no batch lacks records.
     """
@@ -63,9 +64,11 @@ class FileOrder:
         end: int = NO_END,
         epochs: Sequence[LeaderEpoch] = (),
         *,
+        log_end: int = NO_END,
         never_cleaned: bool = False,
     ) -> None:
         self._base_offset, self._end = base_offset, min(end, base_offset + MOST_OFFSETS)
+        self._log_end = log_end
         self._epochs, self._never_cleaned = epochs, never_cleaned
         self._before: int | None = None  # last offset of what nothing contradicts
         self._epoch = -1  # of that
@@ -103,12 +106,14 @@ class FileOrder:
             return f"{which}do not fit between its neighbours'", False
         is_joined = one.first == self._next
         is_followed = following is not None and following.first == one.last + 1
-        is_beyond = following is None and one.last >= self._end > one.first
+        is_beyond = following is None and one.last >= min(self._end, self._log_end) > one.first
         is_short = one.is_cleaned and one.num_batches == 1 and following is None
         if one.is_doubted and not (is_joined and (is_followed or following is None)):
             return f"{which}are others than its records have", True
         if is_short and (is_beyond or self._never_cleaned):
             return f"{which}are more than its records", True
+        if one.first >= self._log_end and one.num_batches <= FEW and not is_joined:
+            return f"{which}are beyond the end of the log, {self._log_end}", True
         if one.first < self._base_offset or one.first >= self._end:
             return f"{which}are not those of its segment, {self._base_offset} to {self._end - 1}", True
         return "", True
