@@ -38,6 +38,7 @@ class Case:
         sound: the partition before.
         copies: what is left of it.
         done: what was done to each copy, in order.
+        is_never_cleaned: whether the cleaner's checkpoints are there, and do not name the partition.
     """
 
     seed: int
@@ -45,6 +46,7 @@ class Case:
     sound: Sound
     copies: list[Directory]
     done: list[list[str]]
+    is_never_cleaned: bool
 
     def __str__(self) -> str:
         copies = ""
@@ -59,6 +61,8 @@ class Case:
         roots = [root / f"r{at}" for at in range(len(self.copies))]
         for one, folder in zip(self.copies, roots, strict=True):
             one.write(folder, None)
+            if self.is_never_cleaned and CLEANER not in one.noted:
+                (folder / CLEANER).write_text("0\n0\n")
         return roots
 
 
@@ -78,7 +82,9 @@ def make_case(seed: int, number: int) -> Case:
                 wanted[0] = kinds[number % len(kinds)]
             done[at] = [kind for kind in wanted if KINDS[kind](one, rng)]
     order = rng.sample(range(len(copies)), len(copies))
-    return Case(seed, number, sound, [copies[at] for at in order], [done[at] for at in order])
+    is_never_cleaned = sound.first_dirty is None and rng.random() < 0.7
+    copies, done = [copies[at] for at in order], [done[at] for at in order]
+    return Case(seed, number, sound, copies, done, is_never_cleaned)
 
 
 def _copy_of(sound: Sound, rng: random.Random) -> Directory:

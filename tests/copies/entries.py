@@ -91,22 +91,34 @@ def with_checksum(data: bytes | bytearray) -> bytes:
     return bytes(data[:OFS_CRC]) + checksum + bytes(data[OFS_COVERED:])
 
 
-@lru_cache(maxsize=8192)
 def keys_of(data: bytes) -> tuple[bytes | None, ...] | None:
     """The keys of an entry's records; None if they cannot all be read as its header says."""
+    found = _records(data)
+    return found[0] if found is not None and found[1] else None
+
+
+def has_other_offsets(data: bytes) -> bool:
+    """Whether an entry's records can all be read, and have other offsets than its header has room for."""
+    found = _records(data)
+    return found is not None and not found[1]
+
+
+@lru_cache(maxsize=8192)
+def _records(data: bytes) -> tuple[tuple[bytes | None, ...], bool] | None:
+    """The keys of all records, and whether their offsets rise and are the header's."""
     *_, attributes, delta, _first, _max, _producer, _epoch, _sequence, count = HEADER.unpack_from(data)
     try:
         content = _decompressed(_CODECS[attributes & 7], data[LEN_HEADER:])
-        keys, at, last = [], 0, -1
+        keys, at, deltas = [], 0, [-1]
         while at < len(content):
             key, offset_delta, at = _record(content, at)
-            if not last < offset_delta <= delta:
-                return None
-            last = offset_delta
             keys.append(key)
+            deltas.append(offset_delta)
     except Exception:  # each codec's library has its own
         return None
-    return tuple(keys) if len(keys) == count and at == len(content) else None
+    if len(keys) != count or at != len(content):
+        return None
+    return tuple(keys), max(deltas) <= delta and deltas == sorted(set(deltas))
 
 
 def _record(content: bytes, at: int) -> tuple[bytes | None, int, int]:

@@ -22,6 +22,8 @@ class Evidence:
 
     truth: Truth
     copies: list[Directory]
+    is_never_cleaned: bool = False
+    """Whether a copy has a cleaner-offset-checkpoint that does not name the partition."""
 
     @cached_property
     def entries(self) -> list[list[Entry]]:
@@ -61,6 +63,12 @@ class Evidence:
         noted = [copy.noted[CLEANER] for copy in self.copies if CLEANER in copy.noted]
         dirty = self.truth.sound.first_dirty
         return (dirty is not None and dirty not in noted) or offset < max([*noted, dirty or 0])
+
+    def is_loss(self, start: int, end: int) -> bool:
+        """Whether a hole between batches cannot be of the cleaner."""
+        is_indexed = any(start <= last < end for last in self.indexed)
+        is_deleted = end <= max(self.noted_starts, default=0)
+        return not (is_deleted or self.is_cleaned(start)) and (self.is_never_cleaned or is_indexed)
 
     @cached_property
     def knows_start(self) -> bool:

@@ -41,7 +41,7 @@ class Judging:
 
     def __post_init__(self) -> None:
         self.truth = Truth(self.case.sound)
-        self.evidence = Evidence(self.truth, self.case.copies)
+        self.evidence = Evidence(self.truth, self.case.copies, self.case.is_never_cleaned)
         self.passed: list[Entry] = []
 
     @cached_property
@@ -84,7 +84,7 @@ class Judging:
         for before, one in pairwise(self.result.served):
             if one.base <= before.last:
                 self._fault(f"{one.base} stands behind {before.last}")
-            elif one.base > before.last + 1 and not self.evidence.is_cleaned(before.last + 1):
+            elif one.base > before.last + 1 and self.evidence.is_loss(before.last + 1, one.base):
                 self.wanting = self.wanting or f"offsets {before.last + 1} to {one.base - 1} are missing"
         if any(self.case.done):
             return
@@ -129,19 +129,18 @@ class Judging:
                     self._fault(f"sound batch {one.base}-{one.last} is not in the result")
             elif not self._is_replaced(one) and not self._is_exempt(lawful.GONE, one):
                 self.wanting = self.wanting or f"{one.base}-{one.last} is in no copy"
-                if served is None and not self._is_missing(one):
+                is_said = served is not None or self._is_missing(one)
+                if not is_said and not self._is_exempt((lawful.several_damages,), one):
                     self._fault(f"{one.base}-{one.last} is in no copy, which is not said")
 
     def _is_replaced(self, one: Entry) -> bool:
-        """Whether a batch that a rule lets pass has all its offsets."""
-        return any(found.base <= one.base and one.last <= found.last for found in self.passed)
+        """Whether batches that a rule lets pass have all its offsets."""
+        return _have_all([(found.base, found.last) for found in self.passed], one)
 
     def _is_missing(self, one: Entry) -> bool:
         """Whether the manifest has all offsets of a batch, but for those that other batches have."""
         known = [*self.result.missing, *((found.base, found.last) for found in self.result.served)]
-        return all(
-            any(first <= offset <= last for first, last in known) for offset in range(one.base, one.last + 1)
-        )
+        return _have_all(known, one)
 
     def _bounds(self) -> None:
         """The log's start and end are the partition's, or those of what is left of it."""
@@ -183,7 +182,8 @@ class Judging:
             if marker.control_type == 1 and is_aborted and is_marked:
                 self._fault(f"{base}, committed at {marker.base}, is aborted in the result")
             is_known = is_marked or marker.last in self.evidence.aborted_at
-            if marker.control_type == 0 and is_known and not is_aborted and not self._is_open(one):
+            is_wrong = marker.control_type == 0 and is_known and not is_aborted and not self._is_open(one)
+            if is_wrong and not self._is_exempt((lawful.several_damages,), one):
                 self._fault(f"{base}, aborted at {marker.base}, is committed in the result")
 
     def _is_open(self, one: Entry) -> bool:
@@ -192,3 +192,9 @@ class Judging:
             found.control_type in (0, 1) and found.producer_id == one.producer_id and found.base > one.last
             for found in self.result.served
         )
+
+
+def _have_all(ranges: list[tuple[int, int]], one: Entry) -> bool:
+    """Whether ranges of offsets, first and last, have all of a batch."""
+    offsets = range(one.base, one.last + 1)
+    return all(any(first <= offset <= last for first, last in ranges) for offset in offsets)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tests.copies.entries import Entry, keys_of
+from tests.copies.entries import Entry, has_other_offsets, keys_of
 
 if TYPE_CHECKING:
     from tests.copies.judge import Judging
@@ -13,18 +13,30 @@ if TYPE_CHECKING:
 Rule = Callable[["Judging", Entry], bool]
 
 
+HEADER = "its records are not as its header says"
+INDEX = "an index names other offsets"
+
+
+def trusted(judging: Judging, true: Entry) -> set[int]:
+    """The copies that have a true batch, and are trusted up to there: of others it is said why not."""
+    name, limits = judging.case.sound.name, judging.result.trusted
+    found = {at: limits.get(str(judging.roots[at] / name)) for at in judging.evidence.holders(true)}
+    return {at for at, limit in found.items() if limit is None or limit > true.base}
+
+
 def contradiction(judging: Judging, one: Entry) -> str:
     """What that is true says that a batch cannot have been there; empty if nothing does."""
     evidence, truth = judging.evidence, judging.truth
     same = [true for true in truth.by_content.get(one.content, ()) if true.base != one.base]
     reasons = {
-        "a copy has the truth": evidence.rivals(one),
-        "a copy has the same at its place": any(map(evidence.holders, same)),
-        "its records are not as its header says": keys_of(one.data) is None,
+        "a copy has the truth": any(trusted(judging, true) for true in evidence.rivals(one)),
+        "a copy has the same at its place": any(trusted(judging, true) for true in same),
+        HEADER: keys_of(one.data) is None,
         "a segment begins within it": any(one.base < base <= one.last for base in evidence.true_names),
-        "the log ends below it by the recovery point": one.last >= truth.end in evidence.ends_noted(one),
-        "an index names an offset within it": any(one.base <= last < one.last for last in evidence.indexed),
-        "an index has its own last offset": any(true.last in evidence.indexed for true in same),
+        "the log ends below it by the recovery point": one.last >= truth.end in evidence.ends_noted(one)
+        and not any(before.last + 1 == one.base for before in judging.result.served),
+        INDEX: any(one.base <= last < one.last for last in evidence.indexed)
+        or any(true.last in evidence.indexed for true in same),
     }
     return "; ".join(words for words, is_so in reasons.items() if is_so)
 
@@ -37,16 +49,19 @@ def changed_and_nobody_knows(judging: Judging, one: Entry) -> bool:
 
 
 def one_against_one(judging: Judging, one: Entry) -> bool:
-    """As many copies have it as have the truth, at the same offsets, with records that can be read."""
-    evidence, true = judging.evidence, judging.truth.by_base.get(one.base)
-    if true is None or true.last != one.last or keys_of(one.data) is None:
-        return False
-    return len(evidence.holders(one)) >= len(evidence.holders(true))
+    """As many copies have it as have the truth, from the same offset on or behind another such batch, and its
+    records can be read.
+    """
+    rivals = [len(trusted(judging, true)) for true in judging.evidence.rivals(one)]
+    begins = {*judging.truth.by_base, *(before.last + 1 for before in judging.passed)}
+    is_in_place = one.base in begins and one.content not in judging.truth.by_content
+    is_readable = is_in_place and keys_of(one.data) is not None
+    return is_readable and rivals != [] and len(judging.evidence.holders(one)) >= max(rivals)
 
 
 def no_true_epoch(judging: Judging, one: Entry) -> bool:
-    """No copy has the batch with its own leader epoch."""
-    return not judging.evidence.holders(judging.truth.by_base[one.base])
+    """No copy that is trusted has the batch with its own leader epoch."""
+    return not trusted(judging, judging.truth.by_base[one.base])
 
 
 def epoch_against_epoch(judging: Judging, one: Entry) -> bool:
@@ -72,15 +87,13 @@ def cleaned(judging: Judging, one: Entry) -> bool:
 
 def rival_taken(judging: Judging, one: Entry) -> bool:
     """Another batch, in as many copies, was taken."""
-    served = judging.served.get(one.base)
-    return served is not None and one_against_one(judging, served)
+    rivals = (found for found in judging.result.served if found.base <= one.last and one.base <= found.last)
+    return any(one_against_one(judging, found) for found in rivals)
 
 
 def copy_not_trusted(judging: Judging, one: Entry) -> bool:
     """The copies that have it contradict a better one before it, which is said of them."""
-    paths = (judging.roots[at] / judging.case.sound.name for at in judging.evidence.holders(one))
-    limits = [judging.result.trusted.get(str(path)) for path in paths]
-    return all(limit is not None and limit <= one.last for limit in limits)
+    return not trusted(judging, one)
 
 
 def behind_a_false_end(judging: Judging, one: Entry) -> bool:
@@ -94,6 +107,21 @@ def unknown_front(judging: Judging, one: Entry) -> bool:
     return one.base < first and all(start > one.last for start in judging.evidence.starts)
 
 
+def looks_cleaned(judging: Judging, one: Entry) -> bool:
+    """No copy has a cleaner-offset-checkpoint, and no index names it: the cleaner leaves the same hole."""
+    evidence, served = judging.evidence, judging.result.served
+    is_inside = any(found.base < one.base for found in served) and any(
+        found.base > one.base for found in served
+    )
+    return is_inside and not evidence.is_never_cleaned and one.last not in evidence.indexed
+
+
+def in_open_damage(judging: Judging, one: Entry) -> bool:
+    """It is said that offsets from one below it on are lost in damaged bytes, behind which nothing stands."""
+    is_last = all(found.base < one.base for found in judging.result.served)
+    return is_last and any(first <= one.base for first in judging.result.open_from)
+
+
 def unknown_end(judging: Judging, one: Entry) -> bool:
     """Behind all that a name, a checkpoint, an index or a batch shows."""
     known = [*judging.evidence.ends, *(served.base + 1 for served in judging.result.served)]
@@ -105,10 +133,86 @@ def false_epochs(judging: Judging, one: Entry) -> bool:
     return judging.evidence.are_epochs_false and not judging.evidence.has_true_epochs
 
 
-FOREIGN: tuple[Rule, ...] = (changed_and_nobody_knows, one_against_one)
-OTHER_EPOCH: tuple[Rule, ...] = (no_true_epoch, epoch_against_epoch)
-HELD: tuple[Rule, ...] = (deleted, cleaned, rival_taken, copy_not_trusted, behind_a_false_end)
-GONE: tuple[Rule, ...] = (deleted, cleaned, unknown_front, unknown_end)
-EPOCH: tuple[Rule, ...] = (false_epochs,)
-TOLD = (one_against_one, rival_taken, copy_not_trusted, behind_a_false_end)
+def only_an_index_knows(judging: Judging, one: Entry) -> bool:
+    """Limit: `salvage` asks an index whether offsets were lost, and not which batch stood at a position."""
+    return contradiction(judging, one) == INDEX
+
+
+def epoch_is_told(judging: Judging, one: Entry) -> bool:
+    """Limit: of several damaged copies the one with another leader epoch was taken, which is said."""
+    return True
+
+
+def put_aside(judging: Judging, one: Entry) -> bool:
+    """Limit: something contradicts what stands beside it, and it is in the quarantine with that reason."""
+    return True
+
+
+def other_offsets(judging: Judging, one: Entry) -> bool:
+    """Limit: in its place, with records at other offsets than its header has, as some clients wrote them."""
+    return one.base in judging.truth.by_base and has_other_offsets(one.data)
+
+
+def shifted_alike(judging: Judging, one: Entry) -> bool:
+    """Limit: batches in a row that were moved by the same distance confirm each other."""
+    places = judging.truth.by_content.get(one.content, ())
+    distances = {one.base - place.base for place in places}
+    return any(
+        found.base - place.base in distances
+        for entries in judging.evidence.entries
+        for found in entries
+        for place in judging.truth.by_content.get(found.content, ())
+        if found.content != one.content
+    )
+
+
+def several_damages(judging: Judging, one: Entry) -> bool:
+    """Limit: three or more things were done, after which other evidence speaks for it, if falsely."""
+    return sum(map(len, judging.case.done)) > 2
+
+
+def another_checkpoint(judging: Judging, one: Entry) -> bool:
+    """Limit: the checkpoint of the copy that is trusted most is another, or one batch stands against it."""
+    is_single = sum(served.epoch == one.epoch for served in judging.result.served) == 1
+    return is_single or judging.evidence.are_epochs_false
+
+
+FOREIGN: tuple[Rule, ...] = (
+    changed_and_nobody_knows,
+    one_against_one,
+    only_an_index_knows,
+    other_offsets,
+    shifted_alike,
+    several_damages,
+)
+OTHER_EPOCH: tuple[Rule, ...] = (no_true_epoch, epoch_against_epoch, epoch_is_told)
+HELD: tuple[Rule, ...] = (deleted, cleaned, rival_taken, copy_not_trusted, behind_a_false_end, put_aside)
+GONE: tuple[Rule, ...] = (
+    deleted,
+    cleaned,
+    unknown_front,
+    unknown_end,
+    looks_cleaned,
+    in_open_damage,
+)
+EPOCH: tuple[Rule, ...] = (false_epochs, another_checkpoint)
+LIMITS: dict[Rule, float] = {
+    only_an_index_knows: 0.03,
+    other_offsets: 0.02,
+    shifted_alike: 0.03,
+    several_damages: 0.03,
+    epoch_is_told: 0.02,
+    put_aside: 0.06,
+    another_checkpoint: 0.12,
+}
+"""Where copies show the truth, and `salvage` does not see it: how often for each case, at most."""
+TOLD = (one_against_one, rival_taken, copy_not_trusted, behind_a_false_end, in_open_damage)
+TOLD += (shifted_alike, several_damages, epoch_is_told, put_aside)
 """With these the status must be 1; the others need no word."""
+
+
+def overused(counts: Mapping[str, int], num_cases: int) -> list[str]:
+    """The limits that more cases needed than may."""
+    return [
+        rule.__name__ for rule, share in LIMITS.items() if counts.get(rule.__name__, 0) > share * num_cases
+    ]

@@ -27,6 +27,7 @@ class Result:
         served: the batches of the result, in file order.
         garbage: names of its segments in which there is something else.
         missing: offsets that are in no copy, first and last.
+        open_from: first offsets of damaged bytes of which nobody knows up to where they went.
         bounds: log start and log end offset.
         epochs: its `leader-epoch-checkpoint`.
         aborted: its aborted transactions: producer, first and last offset.
@@ -38,6 +39,7 @@ class Result:
     served: list[Entry] = field(default_factory=list)
     garbage: list[str] = field(default_factory=list)
     missing: list[tuple[int, int]] = field(default_factory=list)
+    open_from: list[int] = field(default_factory=list)
     bounds: tuple[int, int] = (0, 0)
     epochs: list[tuple[int, int]] = field(default_factory=list)
     aborted: list[tuple[int, int, int]] = field(default_factory=list)
@@ -80,6 +82,12 @@ def _read_segments(directory: Path, result: Result) -> None:
 
 def _read_manifest(partition: dict[str, Any], result: Result) -> None:
     result.missing = [(one["first_offset"], one["last_offset"]) for one in partition["missing"]]
+    ranges = [one for file in partition["files"] for one in file["ranges"] if one["reason"]]
+    result.open_from = [
+        one["first_offset"]
+        for one in ranges
+        if one["last_offset"] is None and one["first_offset"] is not None
+    ]
     result.bounds = partition["log_start_offset"], partition["log_end_offset"]
     result.trusted = {one["path"]: one["trusted_to"] for one in partition["copies"]}
 

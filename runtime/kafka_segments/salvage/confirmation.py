@@ -35,7 +35,8 @@ def confirm_doubted(ledger: Ledger, files: SourceFiles, num_copies: int) -> None
                 if not is_confirmed and stretch.expected is not None and stretch.num_batches <= FEW:
                     file = files[stretch.file]  # something was at the offset that it has not
                     file.refused_end = max(file.refused_end, stretch.expected + 1)
-                ledger.add_stretch(stretch._replace(copy=copy if is_confirmed else COVERED))
+                confirmed = stretch._replace(copy=copy, doubt="")
+                ledger.add_stretch(confirmed if is_confirmed else stretch._replace(copy=COVERED))
 
 
 def _chains(stretches: Iterator[SoundStretch]) -> Iterator[list[SoundStretch]]:
