@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = os.pathsep.join(str(ROOT / name) for name in ("runtime", "generated", "."))
 
@@ -51,6 +53,7 @@ def test_memory_is_guarded() -> None:
     assert run("-c", BEHIND).returncode == -signal.SIGSEGV
 
 
+@pytest.mark.long(short=False)  # in every run, a job of the fuzzing compiles with checks
 def test_all_accesses_are_within_their_arrays() -> None:
     names = ("test_decoder_damage", "test_room", "test_encoder_room", "test_encoder_refusals")
     tests = [f"tests/columns/{name}.py" for name in (*names, "test_encoder_varints")]

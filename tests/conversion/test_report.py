@@ -86,6 +86,7 @@ def test_what_is_lost_on_the_way_down_is_what_differs(magic: int, entries: list[
         assert counts(conversion.report) == differences(stored(data), stored(converted))
 
 
+@pytest.mark.long(short=False)
 def test_what_is_lost_of_recorded_segments_is_what_differs() -> None:
     found: Counter[str] = Counter()
     for name, data in recorded().items():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.forms import pick
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
@@ -127,7 +128,8 @@ def contents(destination: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("name", kafka_rows.SETS)
+@pytest.mark.long
+@pytest.mark.parametrize("name", pick(("kafka-0.9/before-cleaning", "kafka-4.3/clean"), kafka_rows.SETS))
 def test_processes_write_the_bytes_of_one(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_segments.ingest.splits._TASK_BYTES", 8 << 20)  # several tasks
     topics = frozenset(kafka_rows.split_name(one)[0] for one in kafka_rows.partitions(name))
