@@ -162,9 +162,9 @@ def test_only_columns_that_are_used_are_read(
     read: list[list[str]] = []
     plain = split_reader.Reading
 
-    def noted(columns: Any) -> Any:
+    def noted(columns: Any, **options: Any) -> Any:
         read.append(list(columns))
-        return plain(columns)
+        return plain(columns, **options)
 
     monkeypatch.setattr(split_reader, "Reading", noted)
     found = relation(hours, connection=connection).filter('"offset" > 1').project("key")

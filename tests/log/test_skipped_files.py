@@ -12,5 +12,5 @@ def test_each_ending_of_what_is_put_aside_has_words() -> None:
     assert tuple(WHY_LEFT_ALONE) == LEFT_ALONE
     for ending in LEFT_ALONE:
         skipped = SkipCollector()
-        skipped.directory(FileEntry(f"/logs/t-0.1{ending}", f"t-0.1{ending}", True, 0, 0, ""))
+        skipped.directory(FileEntry(f"/logs/t-0.1{ending}", f"t-0.1{ending}", True, 0, 0, ""), "")
         assert f"({ending})" in str(skipped.found[0])

@@ -103,9 +103,9 @@ def test_only_columns_that_are_used_are_read(hours: Path, monkeypatch: pytest.Mo
     read: list[list[str]] = []
     plain = split_reader.Reading
 
-    def noted(columns: Any) -> Any:
+    def noted(columns: Any, **options: Any) -> Any:
         read.append(list(columns))
-        return plain(columns)
+        return plain(columns, **options)
 
     monkeypatch.setattr(split_reader, "Reading", noted)
     frame = scan_segments(hours)

@@ -49,7 +49,7 @@ def relation(
         connection: of DuckDB; None is its default one.
         options: by name, as for `kafka_segments.scan`: topics, partitions, offsets, since, until, isolation,
             on_damage (a function is called in the thread that DuckDB reads in), max_timestamp_skew,
-            storage_options.
+            storage_options, max_decompressed.
 
     Returns:
         A relation; each query looks anew at what there is. An error while it reads, such as damage, comes as

@@ -47,7 +47,7 @@ def scan_segments(
         columns: of the frame.
         options: by name, as for `kafka_segments.scan`: topics, partitions, offsets, since, until, isolation,
             on_damage (a function is called in the thread that polars reads in), max_timestamp_skew,
-            storage_options.
+            storage_options, max_decompressed.
 
     Returns:
         A frame; each `collect` looks anew at what there is. It raises the errors of `kafka_segments.scan` for

@@ -43,6 +43,7 @@ class ScanOptions(TypedDict, total=False):
     on_damage: OnDamage
     max_timestamp_skew: timedelta | int | None
     storage_options: Mapping[str, str] | None
+    max_decompressed: int
 
 
 _WHOLE = Limits(max_partition_bytes=1 << 62)
