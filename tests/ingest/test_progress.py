@@ -21,11 +21,11 @@ MIB = 1 << 20
     ("num_bytes", "words"),
     [
         (0, "0 bytes"),
-        (1023, "1,023 bytes"),
+        (1023, "1023 bytes"),
         (1024, "1.0 KiB"),
         (300 * MIB, "300.0 MiB"),
         (3 << 40, "3.0 TiB"),
-        (40 << 50, "40.0 PiB"),
+        (40 << 50, "40960.0 TiB"),
     ],
 )
 def test_sizes_in_words(num_bytes: int, words: str) -> None:

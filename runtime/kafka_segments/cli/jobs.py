@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console
 from kafka_segments.errors import MissingExtraError, OptionError
-from kafka_segments.report.words import bytes_words as size_words
 
 if TYPE_CHECKING:
     from kafka_segments.query.job_engine import Engine
@@ -169,3 +168,12 @@ class JobProgress:
             bar = tqdm(total=total, initial=done, desc=self._verb, **settings)
             self._bar = self._stack.enter_context(bar)
         self._bar.update(done - self._bar.n)
+
+
+def size_words(num_bytes: float) -> str:
+    """Return a number of bytes as text with its unit."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if num_bytes < 1024:
+            return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1024
+    return f"{num_bytes:.1f} TiB"
