@@ -22,6 +22,7 @@ DERIVED = {
     "compression_id",
     "last_sequence",
     "previous_offset",
+    "num_left",
 }
 # What messages of magic 0 and 1 have of a batch's fields.
 OF_MESSAGES = {
