@@ -88,9 +88,11 @@ def test_a_process_that_is_killed_is_told() -> None:
 
 
 PROGRAM = """
+import signal
 import sys
 from kafka_segments.ingest.engines import LocalEngine
 from tests.ingest.test_engines import Sleeping
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
 LocalEngine(2).run([Sleeping(sys.argv[1])] * 2)
 """
 
