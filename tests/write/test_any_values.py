@@ -77,7 +77,7 @@ def check_sound(source: Any) -> None:
 def test_bytes_from_anything(name: str) -> None:
     written: Counter[bool] = Counter()
 
-    @forms.examples(QUICK, 250, 5_000)
+    @forms.examples(QUICK, 400, 5_000)
     @given(CALLS[name])
     def check(call: Callable[[], Any]) -> None:
         made = is_ours(call)
