@@ -102,7 +102,9 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch, votes: 
                 to_position = taken.piece.to_position + taken.position - taken.piece.position
                 yield Fate(*place, Status.SAME, "", *offsets, taken.piece.segment, to_position)
                 continue
-        if taken is not None and taken.first <= offsets[1] and not stretch.doubt and len(votes) < _MAX_VOTES:
+        is_other = taken is not None and files[taken.piece.file].copy != files[stretch.file].copy
+        is_counted = is_other and not stretch.doubt and len(votes) < _MAX_VOTES
+        if taken is not None and taken.first <= offsets[1] and is_counted:
             digest = hashlib.sha256(source.read(head.position, size)).digest()
             votes.setdefault(taken, {}).setdefault(digest, set()).add(files[stretch.file].copy)
         reason = stretch.doubt or "the result has other batches at its offsets"
