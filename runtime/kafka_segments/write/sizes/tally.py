@@ -72,8 +72,9 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Add the counts of other entries."""
-        for name in self.__slots__[:-1]:  # `forms` is the last one
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in self.__slots__:
+            if name != "forms":
+                setattr(self, name, getattr(self, name) + getattr(other, name))
         for form, tally in other.forms.items():
             self.forms.setdefault(form, FormTally()).add(tally)
 
