@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from tests.builders import directories
-from tests.ingest.ingested import Run, auditor, data_files, locally, parquet_rows
+from tests.ingest.ingested import Run, data_files, parquet_rows
 
 import kafka_segments
 from kafka_segments.cli.main import main
@@ -24,16 +24,6 @@ CASES = Path(__file__).parents[1] / "vectors" / "cases"
 SARAMA = CASES / "sarama-last-offset-0"
 NAME = "00000000000000000000.log"
 CONTRADICTION = "headers of batches contradict their records"
-
-
-@pytest.fixture
-def ingest(capsys: pytest.CaptureFixture[str]) -> Run:
-    return locally(capsys)
-
-
-@pytest.fixture
-def audit(capsys: pytest.CaptureFixture[str]) -> Run:
-    return auditor(capsys)
 
 
 def offsets(table: Path) -> list[int]:
@@ -76,15 +66,6 @@ def test_a_column_of_their_batches(sarama: Path, tmp_path: Path, ingest: Run) ->
     (column,) = pyarrow.parquet.ParquetFile(tmp_path / "table" / file).read(["kafka"]).columns
     positions = [row["batch_byte_offset"] for row in column.to_pylist()]
     assert positions == [at for at in (0, 111, 222, 338, 454) for _ in range(5)]
-
-
-@pytest.mark.spark
-def test_batches_of_old_sarama_on_spark(sarama: Path, tmp_path: Path) -> None:
-    words = ["ingest", "--engine", "spark", "--master", "local[1]", str(sarama), str(tmp_path / "table")]
-    assert main(words) == 1
-    shutil.copy(SARAMA / "s-0" / NAME, sarama)
-    assert main(words) == 1
-    assert offsets(tmp_path / "table") == list(range(4, 29))
 
 
 @pytest.mark.parametrize("second", [None, 10, 14])
