@@ -22,9 +22,9 @@ from tests.verify.plants import write_snapshot
 pytestmark = pytest.mark.long
 
 MOST_MIB = 300
-NUM_BATCHES = pick(1_500, 300_000)
-NUM_GAPS = pick(1_500, 100_000)  # a third of a millisecond each, ten times that where bytes are damaged
-NUM_PLAIN = pick(300, 30_000)  # without machine code it takes longer
+NUM_BATCHES = pick(1_500, 150_000)
+NUM_GAPS = pick(1_500, 50_000)  # a third of a millisecond each, ten times that where bytes are damaged
+NUM_PLAIN = pick(300, 15_000)  # without machine code it takes longer
 LEN_HUGE = pick(40 << 20, 600 << 20)
 TRANSACTIONAL, CONTROL = 0x10, 0x30
 CODE = """
@@ -191,7 +191,7 @@ def test_salvage_without_machine_code(name: str, tmp_path: Path) -> None:
 
 
 def test_slice_of_many_gaps(tmp_path: Path) -> None:
-    source = append(tmp_path / "t-0", *short_stretches(pick(1_500, 30_000)))
+    source = append(tmp_path / "t-0", *short_stretches(pick(1_500, 15_000)))
     assert peak_of("slice", str(source), str(tmp_path / "made"), "--offsets", "5:") <= MOST_MIB
 
 

@@ -87,6 +87,7 @@ def codegen_here(
     return run_here
 
 
+@pytest.mark.long(short=False)
 @pytest.mark.node
 def test_check_tells_stale_missing_and_orphan_apart(
     tree: Path, codegen_here: Callable[..., tuple[int, list[str]]]
@@ -234,6 +235,7 @@ def test_without_a_tool_the_message_says_how_to_get_it(missing: str, words: str)
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long(short=False)
 @pytest.mark.node
 def test_node_comes_from_the_wheel_if_not_from_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(WHEEL)

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "formats"
 
 
+@pytest.mark.long(short=False)
 @pytest.mark.node
 def test_the_tables_of_every_byte_are_as_the_parser_has_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -73,14 +73,8 @@ def packages(version: tuple[int, int]) -> Path:
     return folder
 
 
-def mark_of(version: tuple[int, int]) -> Any:
-    """In every run, test_codegen.py has this Python check the files."""
-    return pytest.mark.long(short=False) if version == sys.version_info[:2] else ()
-
-
-@pytest.mark.parametrize(
-    "version", [pytest.param(one, marks=mark_of(one), id="{}.{}".format(*one)) for one in VERSIONS]
-)
+@pytest.mark.long(short=False)
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda one: "{}.{}".format(*one))
 def test_the_committed_files_are_what_this_python_makes(version: tuple[int, int]) -> None:
     python = next((name for name in candidates(version) if version_of(name) == version), None)
     if python is None:

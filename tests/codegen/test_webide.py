@@ -162,6 +162,7 @@ def upload(names: list[str]) -> dict[str, str | None]:
     return said
 
 
+@pytest.mark.long(short=False)
 @pytest.mark.node
 def test_every_schema_compiles_as_soon_as_it_is_uploaded() -> None:
     names = [name for name in upload_order() if name.endswith(".ksy")]

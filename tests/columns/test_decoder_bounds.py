@@ -43,6 +43,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long(short=False)
 def test_no_access_beyond_the_end_of_memory() -> None:
     done = run("-m", "tests.columns.guarded")
     assert done.returncode == 0, done.stderr

@@ -166,6 +166,7 @@ def test_a_lying_count_or_size_is_found_out_quickly(lie: str) -> None:
     assert time.process_time() - begin < 2
 
 
+@pytest.mark.long(short=False)
 def test_many_small_things_take_memory_in_proportion() -> None:
     """Headers of two bytes each: nothing has more parts to the byte."""
     body = bytes.fromhex("0000000101") + by_hand.varint(20_000) + bytes(40_000)

@@ -147,6 +147,7 @@ def test_the_report_for_people() -> None:
     assert text[2].endswith("offsets 20 to 20")
 
 
+@pytest.mark.long(short=False)
 def test_every_entry_is_counted_once() -> None:
     for name, data in recorded().items():
         entries = stored(data)

@@ -157,6 +157,7 @@ def test_every_page_has_a_title_of_its_own(site: dict[Path, Page]) -> None:
     assert sorted(titles.values()) == sorted(set(titles.values()))
 
 
+@pytest.mark.long(short=False)
 @pytest.mark.browser
 def test_pages_are_served_and_searched_in_a_browser(site: dict[Path, Page], browser: Browser) -> None:
     root = next(path.parent for path in site if path.name == "404.html")

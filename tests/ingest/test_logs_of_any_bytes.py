@@ -23,7 +23,7 @@ from kafka_segments.ingest.job import Request, ingest, plan_ingest
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.query.query import Limits, Query
 
-NUM_SHORT, NUM_FULL = 150, 2_000
+NUM_SHORT, NUM_FULL = 50, 2_000
 VECTORS = Path(__file__).parents[1] / "vectors"
 DAMAGED = tomllib.loads((VECTORS.parent / "damage" / "cases.toml").read_text())["case"]
 COLUMNS = ("offset", "timestamp_ms", "key", "value")

@@ -158,6 +158,7 @@ def test_compacted_between_runs(broker: RunningBroker, tables: Tables) -> None:
         tables.audited(isolation)
 
 
+@pytest.mark.long(short=False)
 def test_truncated_and_written_again(broker: RunningBroker, tables: Tables) -> None:
     """A crash of a machine takes what was not flushed: the last batches are cut off while it is down."""
     topic = tables.topic

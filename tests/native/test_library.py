@@ -77,6 +77,7 @@ def test_what_is_not_in_the_library_is_compiled(few, tmp_path, monkeypatch):
         library._loaded.cache_clear()
 
 
+@pytest.mark.long(short=False)
 def test_the_variable_asks_for_compiling(tmp_path):
     done = run("jit", tmp_path / "kept")
     assert done.stdout == "129 True True\n"

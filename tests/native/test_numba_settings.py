@@ -72,6 +72,7 @@ def test_checksums_are_right_whatever_numba_is_told(tmp_path, setting):
     assert (again.returncode, again.stdout, again.stderr) == (0, "right\n", "")
 
 
+@pytest.mark.long(short=False)
 @pytest.mark.parametrize("setting", [{"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_CPU_NAME": "generic"}], ids=str)
 def test_rows_come_whatever_numba_is_told(tmp_path, setting):
     done = run(READ, tmp_path, **setting)

@@ -25,7 +25,7 @@ spark.stop()
 
 
 @pytest.mark.spark
-@pytest.mark.long
+@pytest.mark.long(short=False)
 @pytest.mark.parametrize("version", PYTHONS_OF_EXTRAS)
 def test_the_readme_in_pyspark_with_a_wheel(environments, version, tmp_path):
     """README's program, then in its session another read."""

@@ -90,7 +90,7 @@ def partitions() -> list[Path]:
 
 
 @pytest.mark.oracle
-@pytest.mark.long
+@pytest.mark.long(short=False)
 def test_kafkas_own_segments_find_the_same(tmp_path: Path) -> None:
     asked: list[tuple[PartitionLog, list[int]]] = []
     lines = ""

@@ -192,6 +192,7 @@ def test_fast_rows_are_the_same_objects():
             assert fast == list(segment.iter_events(on_damage="skip"))
 
 
+@pytest.mark.long(short=False)
 def test_a_record_that_fills_a_batch():
     """Larger than an arena, with more headers than fit, and between small ones."""
     large = record(1, b"k" * 3_000_000, b"v" * 5_000_000, ((b"h", b"w" * 2_000_000),) * 3)

@@ -65,6 +65,7 @@ def counts_of(done: subprocess.CompletedProcess[str]) -> str:
     return counts
 
 
+@pytest.mark.long(short=False)
 def test_local_cluster(cluster: Run) -> None:
     ended = cluster.found / "status.json"
     assert ended.exists(), cluster.done.stderr
@@ -91,6 +92,7 @@ def test_local_cluster(cluster: Run) -> None:
     assert os.listdir(cluster.found / "ingested" / "_kafka_segments") == ["runs"]
 
 
+@pytest.mark.long(short=False)
 def test_writing_in_a_cluster(cluster: Run) -> None:
     """Attempts that wrote everything and failed leave nothing, and double nothing."""
     assert (cluster.found / "status.json").exists(), cluster.done.stderr
@@ -107,7 +109,7 @@ def test_writing_in_a_cluster(cluster: Run) -> None:
     assert [name for name in os.listdir(cluster.found) if name.startswith(".written")] == []
 
 
-@pytest.mark.long
+@pytest.mark.long(short=False)
 def test_the_suite_in_a_cluster(cluster: Run, print_at_end: Callable[[str, list[str]], None]) -> None:
     """What is true with threads of one process is true with executors in processes of their own too."""
     print_at_end("the Spark tests elsewhere", [f"{cluster_job.MASTER}: {counts_of(cluster.done)}"])

@@ -17,6 +17,7 @@ CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 FORMAT = "kafka-segments"
 
 
+@pytest.mark.long(short=False)
 def test_snapshot_and_views_through_connect(connect: SparkSession, tmp_path: Path) -> None:
     from kafka_segments.spark import take_snapshot
 

@@ -25,7 +25,10 @@ SWITCH = "spark.sql.python.filterPushdown.enabled"
 PLANS_EACH_QUERY = pyspark.__version__.startswith("4.0.")
 
 
-@pytest.fixture(params=["false", "true"], ids=["switch off", "switch on"])
+@pytest.fixture(
+    params=[pytest.param("false", marks=pytest.mark.long(short=False)), "true"],
+    ids=["switch off", "switch on"],
+)
 def session(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[SparkSession]:
     """The session, with Spark's pushing of filters off and on."""
     spark.conf.set(SWITCH, request.param)

@@ -46,6 +46,7 @@ def found_in(data: Path, capfd: pytest.CaptureFixture[str], *options: str) -> st
     return out
 
 
+@pytest.mark.long(short=False)
 def test_nothing_is_found_while_a_broker_runs_and_after_it_was_killed(
     broker: RunningBroker, capfd: pytest.CaptureFixture[str]
 ) -> None:
