@@ -120,8 +120,13 @@ def test_partition_under_a_name_that_fsck_gave(
 
 
 def test_inner_wrappers_are_the_same_in_all_replicas(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    found, _summary = verified(CASES / "legacy-double-compressed" / "double0-0", capfdbinary)
+    partition = CASES / "legacy-double-compressed" / "double0-0"
+    found, _summary = verified(partition, capfdbinary)
     assert "every replica has the same" in found["records"]
+    assert main(["dump", str(partition)]) == 1
+    captured = capfdbinary.readouterr()
+    assert b"no copy helps, since a client wrote it so" in captured.out
+    assert b"from a replica" not in captured.out
 
 
 def test_record_of_a_later_kafka_is_named(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from kafka_segments.errors import (
+    CorruptBatchError,
     DecompressionError,
     MissingCodecError,
     ReadError,
@@ -109,6 +110,8 @@ def remedy(damage: Damage) -> str:
         return "a broker may still be writing here; if none is, take these offsets from a replica"
     if isinstance(error, DecompressionError) and error.is_bound:
         return "the batch is sound, larger than the bound: --max-decompressed-bytes reads it"
+    if isinstance(error, CorruptBatchError) and error.is_in_every_copy:
+        return "no copy helps, since a client wrote it so"
     if isinstance(error, MissingCodecError):
         return "then dump again"
     if isinstance(error, SegmentOrderError) and damage.first_lost_offset is None:

@@ -112,7 +112,12 @@ class TruncatedError(DecodeError, EOFError):
 
 
 class CorruptBatchError(DecodeError):
-    """An inconsistent batch; permanent: skip it or stop."""
+    """An inconsistent batch; permanent: skip it or stop.
+
+    `.is_in_every_copy` says that a client wrote it so: replicas have the same.
+    """
+
+    is_in_every_copy: bool = False
 
 
 class ChecksumMismatchError(CorruptBatchError):

@@ -128,8 +128,8 @@ class Messages:
             except CorruptBatchError as error:
                 raise CorruptBatchError(f"inner message {number} cannot be read: {error.detail}") from error
             if message.codec:
-                what = f"inner message {number} is compressed itself"
-                raise CorruptBatchError(f"{what}, which Kafka refuses: every replica has the same")
+                what = f"inner message {number} is compressed itself, which Kafka refuses"
+                raise CorruptBatchError(f"{what}: every replica has the same", is_in_every_copy=True)
             found = checksum.crc32(message.crc_region) if self._check_crc else message.crc
             if found != message.crc:
                 num_wrong += 1
