@@ -191,6 +191,31 @@ def test_a_partition_that_does_not_go_on_is_left_out(
     assert audit(table)[0] == 0
 
 
+@pytest.mark.parametrize("how", ["ids", "epochs", "batches"])
+def test_a_partition_whose_copies_contradict_each_other_is_left_out(
+    tmp_path: Path, ingest: Run, how: str
+) -> None:
+    """It is taken by a later run, of one of them."""
+    r0, r1, table = tmp_path / "r0", tmp_path / "r1", tmp_path / "table"
+    for number, logs in enumerate((r0, r1)):
+        directories.append(
+            logs / "t-0", *directories.run_of(90, 99, b"other" if how == "batches" and number else b"v")
+        )
+        directories.segment_path(logs / "t-0", 0).rename(directories.segment_path(logs / "t-0", 90))
+        if how == "ids":
+            directories.topic_id(logs / "t-0", ("1oQZnfFqTVWOHr1q3zBQ6A", "7nGr8hXvQSuYl0nV1pUj3w")[number])
+        if how == "epochs":
+            directories.leader_epochs(logs / "t-0", (0, 90), (1, 93 + number))
+    directories.append(r0 / "u-0", *directories.run_of(0, 9))
+    assert ingest(r0, r1, table)[0] == 2
+    for records in ("9", "0"):
+        status, found, err = ingest(r0, r1, table, "--on-error", "skip")
+        assert (status, found["total", -1]["records"]) == (1, records), err
+        assert "t-0: it is not read in " in err and str(r0 / "t-0") in err and str(r1 / "t-0") in err
+    assert ingest(r0, table)[0] == 0
+    assert {row.offset for row in parquet_rows(table) if row.topic == "t"} == set(range(90, 99))
+
+
 def refusing(directory: Path, number: int = errno.EIO) -> Callable[[Any], Any]:
     """What lists all directories but one."""
     real = os.scandir

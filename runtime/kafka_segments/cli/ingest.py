@@ -92,7 +92,8 @@ def _add_read_options(parser: argparse.ArgumentParser) -> None:
         choices=("stop", "skip"),
         default="stop",
         help="what a partition does to the run that does not go on where the last run ended (truncated, "
-        "recreated, expired): stop it, or be left out; default: stop",
+        "recreated, expired), or of which copies contradict each other: stop it, or be left out; "
+        "default: stop",
     )
     about = f"an option of the Spark source that chooses what is read: {', '.join(_OPTIONS)}"
     add_named_options(parser, about)

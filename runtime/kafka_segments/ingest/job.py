@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import LogChangedError
+from kafka_segments.errors import LogChangedError, OptionError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.files.placeholder import with_placeholder
@@ -62,8 +62,8 @@ class Request:
         query: topics, where partitions begin that are new to the table, where they end, isolation.
         files: which files of the sources count.
         catalog: see `TableSettings`.
-        on_error: a partition that does not go on where the last run ended is an error (`stop`), or left out
-            (`skip`).
+        on_error: a partition that does not go on where the last run ended, or of which copies contradict each
+            other, is an error (`stop`), or left out (`skip`).
         others: see `WriteSettings`.
     """
 
@@ -186,7 +186,7 @@ def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> 
     check_topics(request.settings, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
     for at, log in enumerate(logs):
         partition_path(log.topic, log.partition, is_typed=not table.is_bare_directory)
-        if (log.topic, log.partition) in known and (log.pieces or not of_kinds(log.findings, Kind.DAMAGE)):
+        if (log.topic, log.partition) in known and not _is_left_out(log):
             is_strict = request.query.fail_on_data_loss
             state = known[log.topic, log.partition]
             states = partial(earlier_states, table, state)
@@ -202,9 +202,14 @@ def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> 
     return IngestPlan(request, table, before, tuple(logs), planned, names, tuple(said))
 
 
-def _left_out(log: PartitionLog, error: LogChangedError) -> PartitionLog:
+def _is_left_out(log: PartitionLog) -> bool:
+    """Whether nothing is known of a log but that it cannot be read."""
+    return not log.pieces and of_kinds(log.findings, Kind.DAMAGE, Kind.DIVERGED) != []
+
+
+def _left_out(log: PartitionLog, error: LogChangedError | OptionError) -> PartitionLog:
     """Return a log of which nothing is read, nor noted in the table's state; it says why."""
-    path = log.copies[0] if log.copies else None
+    path = error.path or (log.copies[0] if log.copies else None)
     finding = Finding(Kind.DIVERGED, log.topic, log.partition, error.detail, path=path)
     return replace(log, pieces=(), topic_id=None, leader_epochs=(), findings=(finding,))
 
@@ -231,6 +236,7 @@ def _logs(request: Request, places: Places) -> tuple[list[PartitionLog], list[Pa
         skipped,
         prefer_names=True,
         is_merged=lambda topic: not is_hidden(topic),
+        otherwise=_left_out if request.on_error == "skip" else None,
     )
     log_skipped(skipped, is_all=True)
     return choose(found, request.sources, topics)
@@ -304,7 +310,8 @@ def _run_of(
         account, state = settle(log, known.get(key), offsets, output, planned.get(key, []))
         findings = (*planned.get(key, []), *output.findings)
         reports.append(PartitionReport(account, bytes_out[key], findings, output.num_beyond))
-        states.append(state)
+        if key in known or not _is_left_out(log):
+            states.append(state)
     run = RunState(
         plan.number + 1,
         run_id,

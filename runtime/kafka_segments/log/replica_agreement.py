@@ -1,4 +1,4 @@
-"""Comparison of two copies of a log by one batch.
+"""Comparison of two copies of a log, by the topic's id and by one batch.
 
 Strategy: replicas are written in the order of the log, each from its leader, and truncated at the end only.
 So if two of them have the same batch at an offset, they have the same below it, and would differ at the last
@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
+from kafka_segments.errors import OptionError
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.log_end import last_sound_batch
-from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.model import PartitionCopy, StoredSegment
 
-__all__ = ["Answer", "Span", "compare", "is_same_batch"]
+__all__ = ["Answer", "Span", "compare", "is_same_batch", "two_topics"]
 
 _NUM_TRIES = 8
 
@@ -78,3 +80,17 @@ def _last_below(places: Places, spans: Sequence[Span], end: int) -> Batch | None
             if found is not None:
                 return found
     return None
+
+
+def two_topics(copies: Sequence[PartitionCopy]) -> dict[str, OptionError]:
+    """Return the errors of topics of which copies have different ids."""
+    known = [copy for copy in copies if copy.topic_id is not None]
+    return {
+        one.topic: OptionError(
+            f"topic {one.topic} has the id {other.topic_id} here and {one.topic_id} in {one.path}: these "
+            "are two topics of one name, of which one was deleted; give one of them",
+            path=other.path,
+        )
+        for one, other in pairwise(known)
+        if one.topic == other.topic and one.topic_id != other.topic_id
+    }

@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.entries import Batch
@@ -30,7 +30,7 @@ from kafka_segments.log.log_end import find_end
 from kafka_segments.log.missing_segments import find_holes
 from kafka_segments.log.model import LogEnd, LogPiece, PartitionCopy, PartitionLog, StoredSegment
 from kafka_segments.log.offset_spans import OffsetSpans
-from kafka_segments.log.replica_agreement import Span, compare
+from kafka_segments.log.replica_agreement import Span, compare, two_topics
 from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = ["resolve"]
@@ -38,13 +38,20 @@ __all__ = ["resolve"]
 _log = get_logger(__name__)
 
 
-def resolve(places: Places, copies: Iterable[PartitionCopy], *, is_strict: bool = True) -> list[PartitionLog]:
+def resolve(
+    places: Places,
+    copies: Iterable[PartitionCopy],
+    *,
+    is_strict: bool = True,
+    otherwise: Callable[[PartitionLog, OptionError], PartitionLog] | None = None,
+) -> list[PartitionLog]:
     """Merge the copies of partitions.
 
     Args:
         places: opens files.
         copies: of any partitions, from `discover`.
         is_strict: False lets the last batch of both differ if those before it agree; the caller compares all.
+        otherwise: takes the place of the error, given a log without segments.
 
     Returns:
         Logs by topic and number.
@@ -58,9 +65,18 @@ def resolve(places: Places, copies: Iterable[PartitionCopy], *, is_strict: bool 
         []
     """
     ordered = sorted(copies, key=lambda copy: (copy.topic, copy.partition, copy.path))
-    _check_topic_ids(ordered)
-    partitions = groupby(ordered, key=lambda copy: (copy.topic, copy.partition))
-    return [_resolved(places, list(found), is_strict=is_strict) for _, found in partitions]
+    logs, disputed = list[PartitionLog](), two_topics(ordered)
+    for (topic, _), found in groupby(ordered, key=lambda copy: (copy.topic, copy.partition)):
+        own = list(found)
+        try:
+            if topic in disputed:
+                raise disputed[topic]
+            logs.append(_resolved(places, own, is_strict=is_strict))
+        except OptionError as error:
+            if otherwise is None:
+                raise
+            logs.append(otherwise(_log_of(own, (), ()), error))
+    return logs
 
 
 @dataclass(slots=True)
@@ -106,7 +122,8 @@ class _Run:
 def _resolved(places: Places, copies: list[PartitionCopy], *, is_strict: bool) -> PartitionLog:
     holding = [copy for copy in copies if copy.segments]
     if len(holding) == 1 and not holding[0].is_tiered:
-        return _log_of(copies, _pieces_of(holding[0]), holding[0].leader_epochs)
+        pieces = [LogPiece(one.base_offset, one.end_offset, one) for one in holding[0].segments]
+        return _log_of(copies, pieces, holding[0].leader_epochs)
     runs = list(chain.from_iterable(_runs(places, copy) for copy in holding))
     if not runs:
         return _log_of(copies, (), ())
@@ -141,10 +158,6 @@ def _cut_at_holes(places: Places, runs: Sequence[_Run]) -> None:
             run.holes.append((reached, end, segment))
 
 
-def _pieces_of(copy: PartitionCopy) -> tuple[LogPiece, ...]:
-    return tuple(LogPiece(one.base_offset, one.end_offset, one) for one in copy.segments)
-
-
 def _log_of(
     copies: list[PartitionCopy],
     pieces: Sequence[LogPiece],
@@ -157,7 +170,7 @@ def _log_of(
     What an astray copy notes counts up to its limit; any other may note records that it has lost.
     """
     trusted = [copy for copy in copies if limits is None or copy.path in limits]
-    start = max((offset for offset in _noted_starts(trusted, limits)), default=None)
+    start = max(_noted_starts(trusted, limits), default=None)
     name = copies[0].topic, copies[0].partition
     # The checkpoint of a single copy was applied to its segments by `discover`.
     noted = start if len(copies) > 1 else None
@@ -261,7 +274,8 @@ class _Merger:
         if run.lineage.entries and self.lineage.entries:
             limit = self._limit_by_lineage(run)
         else:
-            limit = self._limit_by_batches(run)
+            limit = run.lineage.end_offset
+            self._compare(run, limit)
         if limit < run.lineage.end_offset:
             self._leave_out(run, limit)
         if limit > run.start:
@@ -319,10 +333,6 @@ class _Merger:
             limit = min(limit, max(run.start, high_watermark))
         self._compare(run, limit)
         return limit
-
-    def _limit_by_batches(self, run: _Run) -> int:
-        self._compare(run, run.lineage.end_offset)
-        return run.lineage.end_offset
 
     def _compare(self, run: _Run, end: int) -> None:
         """Compare a run with the trusted ones, until it agrees with them up to `end`.
@@ -386,14 +396,3 @@ class _Merger:
                 Kind.DIVERGED, copy.topic, copy.partition, why, first, end - 1, run.path(), num_bytes=sizes
             )
         )
-
-
-def _check_topic_ids(copies: Sequence[PartitionCopy]) -> None:
-    known = [copy for copy in copies if copy.topic_id is not None]
-    for one, other in pairwise(known):
-        if one.topic == other.topic and one.topic_id != other.topic_id:
-            raise OptionError(
-                f"topic {one.topic} has the id {other.topic_id} here and {one.topic_id} in {one.path}: these "
-                "are two topics of one name, of which one was deleted; give one of them",
-                path=other.path,
-            )

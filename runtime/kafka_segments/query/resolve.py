@@ -36,6 +36,7 @@ def logs_asked_for(
     prefer_names: bool = False,
     is_merged: Callable[[str], bool] | None = None,
     is_needed: Callable[[str, int | None], bool] | None = None,
+    otherwise: Callable[[PartitionLog, OptionError], PartitionLog] | None = None,
 ) -> list[PartitionLog]:
     """List the logs of selected partitions at some paths, each offset once.
 
@@ -52,6 +53,7 @@ def logs_asked_for(
             selects.
         is_needed: whether a topic (with None for the partition) or a partition may have rows that the caller
             keeps; None is of all.
+        otherwise: see `resolve`.
 
     Raises:
         KafkaFormatError: see `discover` and `resolve`.
@@ -94,7 +96,7 @@ def logs_asked_for(
         log_skipped(left_out, is_all=False)
     else:
         skipped[:] = left_out
-    logs = resolve(places, [copy for copy in copies if copy.topic in merged])
+    logs = resolve(places, [copy for copy in copies if copy.topic in merged], otherwise=otherwise)
     logs += _unmerged(copy for copy in copies if copy.topic not in merged)
     return [*logs, *_unlisted(left_out, {(log.topic, log.partition) for log in logs})]
 
