@@ -22,6 +22,7 @@ from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, is_small, open_stored
 from kafka_segments.segment.contents import contents_of, contents_of_small, runs_in, times_of_small
 from kafka_segments.segment.continuity import Extent, SegmentContents
+from kafka_segments.segment.evidence import MOST_OFFSETS
 
 if TYPE_CHECKING:
     from kafka_segments.segment.columnar.small_segments import SmallTimes
@@ -140,7 +141,7 @@ def _times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
     """Return the first and last offset of a segment; None if it has no sound entry or cannot be read."""
     small = _kept_times.get(segment.file, None)
-    if small is not None:
+    if small is not None and small.last_offset < segment.base_offset + MOST_OFFSETS:
         return Extent(small.first_offset, small.last_offset)
     try:
         return contents_of_stored(places, segment).extent

@@ -168,17 +168,19 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
 
 
 def contents_of_small(source: Source, base_offset: int) -> SegmentContents | None:
-    """Summarize a small segment by the compiled scanner; None unless all of it is sound batches."""
+    """Summarize a small segment by the compiled scanner; None unless headers and offsets of all are sound."""
     try:
         from kafka_segments.segment.columnar.small_segments import sound_table
 
         table = sound_table(source) if source.size <= LARGEST_SMALL else None
     except MissingExtraError:
         return None
-    if table is None or not table.is_batch().all():
+    if table is None or not table.is_batch().all() or table.exceeds_last_offsets().any():
         return None
     bases, checksums = (table.column(name).tolist() for name in ("base_offset", "crc"))
     lasts = table.last_offsets().tolist()
+    if min(bases) < 0 or max(lasts) >= base_offset + MOST_OFFSETS:
+        return None
     first, misplaced = bases[0], None
     is_overlapped = len(bases) > 1 and 0 <= bases[1] <= lasts[0]
     if is_overlapped and (bases[1], checksums[1]) != (bases[0], checksums[0]):
