@@ -236,7 +236,7 @@ class _Writer:
 
     def _write_split(self, split: Split, partition: PartitionOutput, files: DividedFiles) -> None:
         key = split.topic, split.partition
-        findings = SegmentFindings(is_live=key in self._task.live)
+        findings = SegmentFindings(is_live=key in self._task.live, end=split.end)
         reader = self._reader(split, findings)
         try:
             for batch in self._rows(reader):

@@ -52,9 +52,11 @@ class SegmentFindings(Findings):
 
     Args:
         is_live: a broker holds the log directory open, and may be writing the last batch.
+        end: the offset after its last one: damage at the end of a file costs none from there on.
     """
 
     is_live: bool = False
+    end: int | None = None
 
     def add(self, finding: Finding) -> None:
         """Take a finding; an incomplete last batch is damage unless a broker is there to finish it.
@@ -65,6 +67,10 @@ class SegmentFindings(Findings):
             finding = replace(finding, kind=Kind.DAMAGE)
         elif finding.kind is Kind.NOTE and self.is_live:
             finding = replace(finding, kind=Kind.REMARK)
+        if finding.is_loss and finding.damage and finding.last_offset is None and self.end is not None:
+            last = self.end - 1
+            damage = replace(finding.damage, last_lost_offset=last)
+            finding = replace(finding, last_offset=last, damage=damage)
         super().add(finding)
 
     def end_segment(self, key: tuple[str, int], path: str) -> None:
