@@ -8,9 +8,10 @@ import pytest
 from tests.builders.build import batch, record
 from tests.invariant.decode import sound_batches
 from tests.salvage.accounts import Account, salvaged
-from tests.salvage.made import batches_of, copy_of, edit, hurt, segment
+from tests.salvage.made import batches_of, copy_of, edit, hurt, partition, segment
 from tests.verify.test_plants import verified
 
+import kafka_segments
 from kafka_segments.cli.main import main
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredFile, StoredSegment
@@ -145,3 +146,57 @@ def test_an_offset_near_the_greatest_is_no_end_wherever_it_stands(at: int, tmp_p
     path.write_bytes(b"".join(batches))
     segment = StoredSegment(StoredFile(str(path), path.stat().st_size, ""), 0)
     assert figures_by_headers(Places(), segment).end_offset == 200
+
+
+def going_back(folder: Path, offset: int, count: int = 10) -> Path:
+    """A log of a follower up to 199, and behind it the batches of its leader from an offset on (KAFKA-3919).
+
+    Each batch of the leader has `count` records.
+    """
+    source = partition(folder, *[(10, "own")] * 20)
+    leader = partition(folder / "leader", *[(count, "leader")] * (320 // count))
+    data = segment(leader).read_bytes()
+    sent = [data[one.position : one.end] for one in sound_batches(data) if one.base_offset + count > offset]
+    edit(segment(source), lambda own: own + b"".join(sent))
+    return source
+
+
+def texts(account: Account) -> list[tuple[int, str]]:
+    """Offset and text of each record of the result."""
+    rows = kafka_segments.scan(account.log("t-0"), columns=["offset", "value"]).read_all().to_pylist()
+    return [(row["offset"], row["value"].decode()) for row in rows]
+
+
+@pytest.mark.parametrize("count", [5, 10, 7])
+@pytest.mark.parametrize("offset", [20, 170, 190, 195])
+def test_of_offsets_that_go_back_those_that_came_first_are_served(
+    offset: int, count: int, tmp_path: Path
+) -> None:
+    """No copy outvotes itself, and none of the later ones comes between the first."""
+    account = salvaged([going_back(tmp_path, offset, count)], tmp_path / "dest")
+    begin = -(-200 // count) * count
+    served = [
+        *((at, "own") for at in range(200)),
+        *((at, "leader") for at in range(begin, 320 // count * count)),
+    ]
+    assert texts(account) == served
+    assert missing(account) == ([(200, begin - 1)] if begin > 200 else [])
+    assert account.reasons().count("the result has other batches at its offsets") > 0
+
+
+@pytest.mark.parametrize("others", [("leader",), ("leader", "leader"), ("own",), ("own", "leader")])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_offsets_that_go_back_beside_other_copies(
+    others: tuple[str, ...], is_reversed: bool, tmp_path: Path
+) -> None:
+    """What most copies have is served, else what the most trusted has first: never some of each."""
+    copies = [going_back(tmp_path / "r0", 170)]
+    for number, text in enumerate(others, 1):
+        num_batches = {"own": 20, "leader": 32}[text]
+        copies.append(partition(tmp_path / f"r{number}", *[(10, text)] * num_batches))
+    account = salvaged(copies[::-1] if is_reversed else copies, tmp_path / "dest")
+    found = texts(account)
+    assert [offset for offset, _text in found] == list(range(320))
+    (text,) = {text for offset, text in found if 170 <= offset < 200}
+    if others != ("leader",):
+        assert text == ("own" if "own" in others else "leader")

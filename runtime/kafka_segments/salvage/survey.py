@@ -15,7 +15,7 @@ from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import BLOCK_SIZE, Source
 from kafka_segments.log.index_claims import NamedOffsets
-from kafka_segments.salvage.ledger import Fate, Ledger, SoundStretch, Status, doubted
+from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, SoundStretch, Status, doubted
 from kafka_segments.salvage.source_files import SourceFile
 from kafka_segments.segment.evidence import FEW, FileOrder, JudgedRun
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
@@ -96,6 +96,7 @@ class FileSurvey:
         )
         self._progress = progress
         self._last: int | None = None  # greatest offset of what was taken
+        self._next = 0  # the offset after what was taken for the copy of the file
         self._done = 0
 
     def run(self) -> None:
@@ -188,6 +189,17 @@ class FileSurvey:
         return expected
 
     def _take(self, stretch: SoundStretch) -> None:
+        """Add a stretch; where offsets go back, a broker serves the batches that come first in the file."""
+        if stretch.copy == self._file.copy and stretch.first < self._next:
+            parts = parts_at(self._source, stretch, self._next)
+            for part in (parts.below, parts.across):
+                if part is not None:
+                    self._ledger.add_stretch(part._replace(copy=COVERED))
+            if parts.rest is None:
+                return
+            stretch = parts.rest
+        if stretch.copy == self._file.copy:
+            self._next = stretch.last + 1
         limit, reason = self._known.limit, self._known.reason
         if stretch.last < limit:
             self._ledger.add_stretch(stretch)
