@@ -168,7 +168,7 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
 
 
 def contents_of_small(source: Source, base_offset: int) -> SegmentContents | None:
-    """Summarize a small segment by the compiled scanner; None unless headers and offsets of all are sound."""
+    """Summarize a small segment by the compiled scanner; None unless all of it is sound and in order."""
     try:
         from kafka_segments.segment.columnar.small_segments import sound_table
 
@@ -177,16 +177,10 @@ def contents_of_small(source: Source, base_offset: int) -> SegmentContents | Non
         return None
     if table is None or not table.is_batch().all() or table.exceeds_last_offsets().any():
         return None
-    bases, checksums = (table.column(name).tolist() for name in ("base_offset", "crc"))
-    lasts = table.last_offsets().tolist()
-    if min(bases) < 0 or max(lasts) >= base_offset + MOST_OFFSETS:
+    extent = Extent(int(table.column("base_offset")[0]), int(table.last_offsets()[-1]))
+    if table.is_disordered().any() or not extent.is_within(0, base_offset + MOST_OFFSETS):
         return None
-    first, misplaced = bases[0], None
-    is_overlapped = len(bases) > 1 and 0 <= bases[1] <= lasts[0]
-    if is_overlapped and (bases[1], checksums[1]) != (bases[0], checksums[0]):
-        first, misplaced = min(bases[:2]), bases[0]
-    extent = Extent(min(first, bases[-1]), max(first, *lasts[-2:]))
-    return SegmentContents(source.name, base_offset, source.size, extent, misplaced=misplaced)
+    return SegmentContents(source.name, base_offset, source.size, extent)
 
 
 def times_of_small(

@@ -68,9 +68,8 @@ class SegmentFindings(Findings):
         elif finding.kind is Kind.NOTE and self.is_live:
             finding = replace(finding, kind=Kind.REMARK)
         if finding.is_loss and finding.damage and finding.last_offset is None and self.end is not None:
-            last = self.end - 1
-            damage = replace(finding.damage, last_lost_offset=last)
-            finding = replace(finding, last_offset=last, damage=damage)
+            damage = replace(finding.damage, last_lost_offset=self.end - 1)
+            finding = replace(finding, last_offset=self.end - 1, damage=damage)
         super().add(finding)
 
     def end_segment(self, key: tuple[str, int], path: str) -> None:
