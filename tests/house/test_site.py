@@ -24,6 +24,8 @@ import kafka_segments
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.xdist_group("site")  # the pages are built once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

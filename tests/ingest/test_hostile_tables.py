@@ -196,7 +196,7 @@ def journal_of(database: bytes, name: bytes) -> bytes:
 def test_no_table_has_other_files_touched(
     kind: str, tmp_path: Path, tell: Callable[[str, dict[str, int]], None]
 ) -> None:
-    out, num_said, num_cases = made(tmp_path, kind), 0, forms.pick(12, 100)
+    out, num_said, num_cases = made(tmp_path, kind), 0, forms.pick(6, 100)
     shutil.copytree(out, tmp_path / "kept", symlinks=True)
     for case in range(num_cases):
         shutil.rmtree(out)
