@@ -19,9 +19,10 @@ from kafka_segments.segment.columnar.small_segments import (
     UNKNOWN,
     SmallRecords,
     SmallTimes,
-    last_offsets,
     read_times,
 )
+from kafka_segments.segment.contents import contents_of, contents_of_small
+from kafka_segments.segment.continuity import Extent
 from kafka_segments.segment.scan import nested_messages
 
 TOPIC_ID = "-" + "A" * 22
@@ -57,7 +58,7 @@ def segments(dice: Random) -> tuple[str, None]:
         except UnknownFormatError:
             continue
         heads = [one.head for one in entries]
-        _check_last_offsets(data, heads, is_damaged=bool(between))
+        _check_contents(data, heads, is_damaged=bool(between))
         rows = [row for one in entries for row in one.rows]
         end = start + len(rows) + (dice.randrange(16) == 0)
         num_batches = records.add(open_source(GUARD.place(data)), start, end)
@@ -109,13 +110,13 @@ def _check_taken(records: SmallRecords, expected: list[parts.Row]) -> None:
     assert (parts.fast_rows(batch) if batch is not None else []) == expected
 
 
-def _check_last_offsets(data: bytes, heads: list[Batch], *, is_damaged: bool) -> None:
-    """The extremes of the last offsets, of segments that are sound."""
-    found = last_offsets(open_source(GUARD.place(data)))
+def _check_contents(data: bytes, heads: list[Batch], *, is_damaged: bool) -> None:
+    """What is said of segments that are sound and in order."""
+    found = contents_of_small(open_source(GUARD.place(data)), 0)
     if found is not None:
-        lasts = [one.last_offset for one in heads]
         assert not is_damaged
-        assert found == (min(lasts), max(lasts))
+        assert found.extent == Extent(heads[0].base_offset or 0, heads[-1].last_offset)
+        assert found == contents_of(open_source(data), 0)
 
 
 def times(dice: Random) -> tuple[str, None]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_small, open_offsets, open_stored
-from kafka_segments.segment.contents import LARGEST_SMALL, SegmentEnd, end_of, is_sound_at
+from kafka_segments.segment.contents import LARGEST_SMALL, SegmentEnd, contents_of_small, end_of, is_sound_at
 from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["find_end", "find_end_of_small", "find_reached", "last_sound_batch", "look_up"]
@@ -142,11 +142,8 @@ def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) ->
         return None
     source = open_stored(places, segment)
     try:
-        from kafka_segments.segment.columnar.small_segments import last_offsets
-
-        found = last_offsets(source)
-    except MissingExtraError:
-        return None
+        found = contents_of_small(source, segment.base_offset)
     finally:
         source.close()
-    return None if found is None or found[0] < segment.base_offset else found[1] + 1
+    extent = None if found is None else found.extent
+    return None if extent is None or extent.first < segment.base_offset else extent.last + 1

@@ -25,7 +25,6 @@ __all__ = [
     "UNKNOWN",
     "SmallRecords",
     "SmallTimes",
-    "last_offsets",
     "read_times",
     "sound_table",
 ]
@@ -272,19 +271,3 @@ class SmallRecords:
         """Return the rows added since the last call; None if there are none."""
         batch = next(self._decoder.flush(), None)
         return None if batch is None else batch.select(self._names)
-
-
-def last_offsets(source: Source) -> tuple[int, int] | None:
-    """The least and the greatest offset that a batch of such a segment ends with.
-
-    Returns:
-        None unless it holds sound batches of magic 2 alone, whose headers agree on where they end.
-
-    Raises:
-        StoreError: see `sound_table`.
-    """
-    table = sound_table(source)
-    if table is None or not table.is_batch().all() or table.exceeds_last_offsets().any():
-        return None
-    lasts = table.last_offsets()
-    return int(lasts.min()), int(lasts.max())
