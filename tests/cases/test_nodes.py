@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.invariant.sources import RECORDED
+from tests.salvage import made
 
 from kafka_segments.cli.main import main
 
@@ -134,3 +137,55 @@ def test_record_of_a_later_kafka_is_named(capfdbinary: pytest.CaptureFixture[byt
     log = CASES / "kafka-4.4-metadata" / "__cluster_metadata-0" / "00000000000000000000.log"
     assert main(["dump", "--like-kafka", "--cluster-metadata-decoder", "--files", str(log)]) == 0
     assert b"Unknown metadata id 29" in b"".join(capfdbinary.readouterr())
+
+
+@pytest.fixture
+def clean(tmp_path: Path) -> Path:
+    """A log directory with two partitions after a clean shutdown; the metadata log is elsewhere."""
+    for name in ("multi-0", "idempotent-0"):
+        made.copy_of(f"clean/{name}", tmp_path / "logs")
+    shutil.copy(RECORDED / "clean" / "meta.properties", tmp_path / "logs")
+    (tmp_path / "logs" / ".kafka_cleanshutdown").touch()
+    return tmp_path / "logs"
+
+
+def rotten_batch(logs: Path) -> None:
+    made.hurt(logs / "multi-0", 2)
+
+
+def rotten_batch_without_index(logs: Path) -> None:
+    rotten_batch(logs)
+    made.segment(logs / "multi-0").with_suffix(".index").unlink()
+
+
+def log_start_beyond_the_ends(logs: Path) -> None:
+    made.copy_of("clean/codec-none-0", logs)
+    noted = "0\n2\ncodec-none 0 1000\nidempotent 0 1000\n"
+    (logs / "log-start-offset-checkpoint").write_text(noted)
+
+
+@pytest.mark.parametrize(
+    ("happens", "starts"),
+    [
+        (lambda _logs: None, "and serves all"),
+        (rotten_batch, "and serves what the findings leave"),
+        (rotten_batch_without_index, "and truncates 1 partition"),
+        (log_start_beyond_the_ends, "and deletes 2 segments"),
+    ],
+)
+def test_what_a_broker_does_when_it_starts(
+    happens: Callable[[Path], None], starts: str, clean: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """What real brokers did: docs/operations/incidents, kubeless-781 and kafka-10101."""
+    happens(clean)
+    (log_dir,) = verified(clean, capfdbinary)[1]["log_dirs"]
+    known = "as far as is known without its __cluster_metadata"
+    assert log_dir["detail"] == f"{clean}: a Kafka 4.3 broker starts, {starts} ({known})"
+
+
+def test_nothing_is_said_of_a_directory_of_which_a_part_was_verified(
+    clean: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert verified(clean / "multi-0", capfdbinary)[1]["log_dirs"] == []
+    shutil.rmtree(clean / "idempotent-0")
+    assert len(verified(clean / "multi-0", capfdbinary)[1]["log_dirs"]) == 1

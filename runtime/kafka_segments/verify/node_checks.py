@@ -16,7 +16,7 @@ from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import METADATA_TOPIC, name_in, parse_directory_name
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.checkpoints import META_PROPERTIES, RECOVERY_POINT
+from kafka_segments.log.checkpoints import LOG_START, META_PROPERTIES, RECOVERY_POINT
 from kafka_segments.log.cluster_metadata import (
     BOOTSTRAP,
     QUORUM_STATE,
@@ -39,9 +39,9 @@ _STOPS_UNREAD = ("partition-metadata", "leader-epoch-file")
 _STRAYS = ("stray-partition", "topic-id", "partition-metadata")
 EFFECTS = {
     "stops": "",
-    "strayed": "puts aside {} partitions",
-    "truncated": "truncates {}",
-    "deleted": "deletes {} segments",
+    "strayed": "puts aside {} partition",
+    "truncated": "truncates {} partition",
+    "deleted": "deletes {} segment",
 }
 _INVALID = ("crc", "batch-length", "magic", "zeros", "offset-order")
 
@@ -75,6 +75,12 @@ class LogDir:
         """Whether it is of a node with KRaft."""
         return self.meta is not None and self.meta.version == _KRAFT
 
+    @property
+    def partitions(self) -> set[str]:
+        """Paths of all partitions' directories in it."""
+        directories = (entry for entry in self.entries.values() if entry.is_directory)
+        return {one.path for one in directories if parse_directory_name(one.name) is not None}
+
     def add(self, finding: Finding) -> None:
         """Add the effects of a finding."""
         path, check = finding.path or "", finding.check
@@ -87,6 +93,10 @@ class LogDir:
             self.effects["stops"].add(name)
         elif check in _STRAYS:
             self.effects["strayed"].add(name.partition("/")[0])
+        elif name == LOG_START:  # beyond the end of the log
+            key = finding.topic, finding.partition
+            beyond = [one for one in self.copies.values() if (one.topic, one.partition) == key]
+            self.effects["deleted"].update(each.path for one in beyond for each in one.segments)
         elif copy is not None:
             self._add_bytes(copy, finding, name)
 
@@ -108,20 +118,23 @@ class LogDir:
                     self.effects["deleted"].add(one.path)  # for the zeros at the end of its time index
             elif check == "segment-name" if is_recovered else (is_clean and check == "zeros" and end is None):
                 self.effects["stops"].add(name)
-            elif is_recovered and check in _INVALID:
+            elif check in _INVALID and (
+                is_recovered or "index" not in one.beside
+            ):  # recovered to make it anew
                 self.effects["truncated"].add(copy.path)
-                self.effects["deleted"].update(later.path for later in copy.segments[at + 1 :])
+                later = copy.segments[at + 1 :] if is_recovered else ()
+                self.effects["deleted"].update(each.path for each in later)
 
     def __str__(self) -> str:
         what, stops = f"{shown(self.path)}: a Kafka 4.3 broker", sorted(map(shown, self.effects["stops"]))
         if stops:
             more = f" and {len(stops) - 3} more" if len(stops) > 3 else ""
             return f"{what} does not start, for {', '.join(stops[:3])}{more}"
-        done = [words.format(len(self.effects[one])) for one, words in EFFECTS.items() if self.effects[one]]
+        found = [(words, len(self.effects[one])) for one, words in EFFECTS.items() if self.effects[one]]
+        done = [words.format(number) + "s" * (number > 1) for words, number in found]
         if not done:
             done = ["serves what the findings leave" if self.is_less else "serves all"]
-        is_known = self.has_metadata or self.effects["strayed"]
-        known = "" if is_known else f" (if its {METADATA_TOPIC} assigns it: that is not here)"
+        known = "" if self.has_metadata else f" (as far as is known without its {METADATA_TOPIC})"
         return f"{what} starts, and {', '.join(done)}{known}"
 
 
@@ -210,7 +223,7 @@ def _check_assigned(metadata: ClusterMetadata | None, log_dir: LogDir, sink: Che
 def _why_stray(metadata: ClusterMetadata | None, copy: PartitionCopy, node_id: int | None) -> tuple[str, str]:
     """Return check and reason of a partition that a broker does not take (LogManager.isStray)."""
     if metadata is None:
-        return "stray-partition", "is in no log directory of the node"
+        return "stray-partition", "is in none of the given directories of the node (give all of them)"
     topic_id = copy.topic_id or ""
     topic, replicas = metadata.topics.get(topic_id), metadata.replicas.get((topic_id, copy.partition))
     ids = [one for one, name in metadata.topics.items() if name == copy.topic]

@@ -111,7 +111,8 @@ def iter_findings(
     seen: dict[tuple[object, ...], Finding] = {}
     for result in _results(subject, options, reading, num_jobs, progress):
         summary.add(result)
-        seen.update(((one.check, one.path, one.end_position is None), one) for one in result.findings)
+        for one in result.findings:
+            seen[one.check, one.topic, one.partition, one.path, one.end_position is None] = one
         yield from result.findings
     if not subject.is_single:
         found = list(_of_directories(reading.places, subject, options, summary))
@@ -151,8 +152,8 @@ def _of_directories(
     if is_whole and len(options.checks) == len(CHECKS) and not options.is_live:
         is_any_live = any(one.end.is_live for one in subject.copies)
         kraft = [one for one in log_dirs if one.is_kraft or one.meta is None]
-        summary.log_dirs += [] if is_any_live else kraft
-
+        seen = {one.path for one in subject.copies}.union(*(one.paths for one in subject.skipped))
+        summary.log_dirs += [] if is_any_live else [one for one in kraft if one.partitions <= seen]
     summary.notes += sink.notes
     yield from sink.findings
     for (topic, partition), group in groupby(subject.copies, key=lambda one: (one.topic, one.partition)):
