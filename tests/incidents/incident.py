@@ -86,6 +86,11 @@ class Scene:
             }
             write_checkpoint(target / name, noted)
 
+    def copy_metadata(self, target: Path) -> None:
+        """Copy the metadata log of the broker, which is its own controller."""
+        name = "__cluster_metadata-0"
+        shutil.copytree(self.node.folder / "data" / name, target / name)
+
     def give_away(self, disk: Path, node_id: int, directory_id: str) -> None:
         """Let a copy of a disk be that of another broker, whose replicas are the same byte for byte."""
         path = disk / "meta.properties"

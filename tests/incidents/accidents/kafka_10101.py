@@ -28,6 +28,7 @@ def write(scene: Scene) -> None:
 
 def damage(scene: Scene) -> None:
     """Copy the backup over one directory, and put it in the place of the other, with deleted records."""
+    scene.copy_metadata(scene.data)
     scene.written[INSTEAD] |= {number: value_of(INSTEAD, number) for number in range(BACKUP)}
     for topic in (OVER, INSTEAD):
         directory = scene.data / f"{topic}-0"

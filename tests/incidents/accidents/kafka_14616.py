@@ -24,6 +24,7 @@ def write(scene: Scene) -> None:
 
 def damage(scene: Scene) -> None:
     """Put the disk back."""
+    scene.copy_metadata(scene.data)
     scene.written[BEFORE] = {number: value_of(TOPIC, number) for number in range(100)}
     shutil.copyfile(scene.data / "meta.properties", scene.second_disk / "meta.properties")
 

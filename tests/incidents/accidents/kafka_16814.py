@@ -37,8 +37,7 @@ def damage(scene: Scene) -> None:
     for topic in (STRAY, SHORT):
         cut_off(scene.data / f"{topic}-0")
     (scene.data / f"{STRAY}-0" / "partition.metadata").unlink()
-    metadata = scene.node.folder / "data" / "__cluster_metadata-0"
-    shutil.copytree(metadata, scene.there("/var/lib/kafka/metadata") / metadata.name)
+    scene.copy_metadata(scene.there("/var/lib/kafka/metadata"))
     scene.there("/etc/server.properties").write_text(PROPERTIES.format(scene.data))
 
 

@@ -18,6 +18,7 @@ def write(scene: Scene) -> None:
 
 def damage(scene: Scene) -> None:
     """Delete the index of a segment with a rotten batch, and let a bit rot in that of a sound one."""
+    scene.copy_metadata(scene.data)
     gone, wrong = (scene.data / f"{topic}-0" / f"{FIRST}.index" for topic in (GONE, WRONG))
     gone.unlink()
     log = gone.with_suffix(".log")
