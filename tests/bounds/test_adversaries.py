@@ -25,9 +25,9 @@ pytest.importorskip("snappy")
 pytestmark = [pytest.mark.long, *pick((pytest.mark.xdist_group("adversaries"),), ())]
 
 _ROOT = Path(__file__).parents[2]
-_SIZE = pick(2 << 10, 64 << 10)
-# Besides what grows with the file, `compression.bounds.MORE_ITEMS` are read of any: seconds of the 20.
-_MOST_CPU = pick(10 + 10 * _SIZE / (64 << 10), 20)
+_SIZE = pick(2 << 10, 32 << 10)
+# Besides what grows with the file, `compression.bounds.MORE_ITEMS` are read of any: ten seconds.
+_MOST_CPU = 10 + 10 * _SIZE / (64 << 10)
 _MOST_MEMORY = 600  # MiB, at the peak
 _START = 3  # seconds of CPU that a process may take to load machine code
 

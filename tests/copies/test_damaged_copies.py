@@ -15,7 +15,7 @@ from tests.copies.lawful import overused
 from tests.copies.operations import KINDS
 from tests.copies.run import go_through
 
-NUM_CASES = forms.pick(2_000, 10_000)
+NUM_CASES = forms.pick(2_000, 50_000)
 LEN_BLOCK = forms.pick(500, 2_500)
 """Cases of one test: those that run beside each other take the next."""
 SEED = forms.pick(0, 739_943)
