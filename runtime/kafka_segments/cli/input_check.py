@@ -11,7 +11,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import lz4.frame
 import zstandard
@@ -99,11 +99,8 @@ def _has_format(read: Callable[[bytes], object], head: bytes) -> bool:
 
 
 def _head(path: str) -> bytes:
-    source = open_source(path, only_files=True)
-    try:
+    with closing(open_source(path, only_files=True)) as source:
         return bytes(source.read(0, min(_MAX_LEN_HEAD, source.size)))
-    finally:
-        source.close()
 
 
 def _may_be_entry(damage: Damage, path: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -61,14 +62,10 @@ def pieces_of(path: str) -> Iterator[WebidePiece]:
         yield _other_piece(path, schema)
         return
     refuse_other_file(path)
-    source = open_source(path, only_files=True)
-    try:
-        with open_segment(source) as segment:
-            check_is_log(segment)
-            piece, is_compressed = _segment_piece(segment, source)
-            yield piece
-    finally:
-        source.close()
+    with closing(open_source(path, only_files=True)) as source, open_segment(source) as segment:
+        check_is_log(segment)
+        piece, is_compressed = _segment_piece(segment, source)
+        yield piece
     if is_compressed:
         yield _plain_piece(piece.content)
 
@@ -82,8 +79,7 @@ def schema_by_name(name: str) -> str | None:
 
 
 def _other_piece(path: str, schema: str) -> WebidePiece:
-    source = open_source(path, only_files=True)
-    try:
+    with closing(open_source(path, only_files=True)) as source:
         size = source.size
         if size == 0:
             return WebidePiece(schema, b"", ("the file is empty",))
@@ -97,8 +93,6 @@ def _other_piece(path: str, schema: str) -> WebidePiece:
             end = MAX_LEN_PIECE - MAX_LEN_PIECE % len_entry
         notes = (f"cut: the first {end} of {size} bytes",) if end < size else ()
         return WebidePiece(schema, bytes(source.read(0, end)), notes)
-    finally:
-        source.close()
 
 
 def _segment_piece(segment: Segment, source: Source) -> tuple[WebidePiece, bool]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 
 from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
@@ -132,12 +133,9 @@ class Checkpoints:
         try:
             if self._places.entry(path) is None:
                 return None
-            source = self._places.open(path)
-            try:
+            with closing(self._places.open(path)) as source:
                 size = min(source.size, formats.MAX_LEN_OFFSET_CHECKPOINT + 1)  # one more, to be rejected
                 return formats.read_offset_checkpoint(source.read(0, size))
-            finally:
-                source.close()
         except KafkaFormatError as found:
             error = found.with_context(path=path)
             raise_unless_file_at_fault(error)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -164,8 +164,7 @@ def _verify(
     lookup = open_offsets(places, segment)
     if lookup is None:
         raise _unverified(segment, claim, "there is no index to find that")
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         with lookup:
             position = _position_in(lookup, offset, segment.size)
             found = _first(source, position, lambda head: head.last_offset >= offset)
@@ -179,8 +178,6 @@ def _verify(
                 return False
             last_position = max(position, _position_in(lookup, (1 << 63) - 1, segment.size))
         return _is_early(source, last_position, timestamp)
-    finally:
-        source.close()
 
 
 def _first(source: Source, position: int, is_wanted: Callable[[HeaderSummary], bool]) -> HeaderSummary | None:

@@ -8,6 +8,7 @@ one: a broker was writing it, or was killed while it did. It is pending, which i
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
@@ -39,15 +40,12 @@ def find_end(
         ReadError: it cannot be opened.
         DecodeError: it is stored in chunks that cannot be read.
     """
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         find_hint = partial(look_up, places, segment, findings=findings)
         if findings is not None:  # check the index even if it is not needed
             found = find_hint()
             return end_of(source, segment.base_offset, lambda: found)
         return end_of(source, segment.base_offset, find_hint)
-    finally:
-        source.close()
 
 
 def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch | None:
@@ -56,8 +54,7 @@ def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch 
     Raises:
         ReadError: see `find_end`; likewise DecodeError.
     """
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         hint = look_up(places, segment, end)
         position = 0
         if hint is not None and is_sound_at(source, *hint):
@@ -70,8 +67,6 @@ def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch 
                     break
                 found = entry
         return found
-    finally:
-        source.close()
 
 
 def look_up(
@@ -108,8 +103,7 @@ def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int 
     """
     if (end := find_end_of_small(places, segment, budget)) is not None:
         return end
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         position, most = 0, _MAX_WALK
         hint = look_up(places, segment) if source.size > LARGEST_SMALL or source.descriptor < 0 else None
         if hint is not None and is_sound_at(source, *hint):
@@ -125,8 +119,6 @@ def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int 
                     return None
                 end = max(end, entry.last_offset + 1)
         return end
-    finally:
-        source.close()
 
 
 def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) -> int | None:
@@ -140,10 +132,7 @@ def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) ->
     """
     if not is_small(segment) or not budget.has_many_small():
         return None
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         found = contents_of_small(source, segment.base_offset)
-    finally:
-        source.close()
     extent = None if found is None else found.extent
     return None if extent is None or extent.first < segment.base_offset else extent.last + 1

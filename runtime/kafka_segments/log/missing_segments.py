@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from contextlib import closing
 
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
@@ -85,25 +86,19 @@ def first_missing(
 
 
 def _is_first(places: Places, piece: LogPiece, offset: int) -> bool:
-    source = open_stored(places, piece.segment)
-    try:
+    with closing(open_stored(places, piece.segment)) as source:
         for head in iter_header_summaries(source):
             if isinstance(head, Damage):
                 return False
             if head.last_offset >= piece.start:
                 return offset <= (head.last_offset if head.first_offset is None else head.first_offset)
-    finally:
-        source.close()
     return False
 
 
 def is_cleaned_at(places: Places, segment: StoredSegment) -> bool:
     """Return whether a segment has traces of the cleaner."""
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         return is_cleaned(source)
-    finally:
-        source.close()
 
 
 class _Sizes:

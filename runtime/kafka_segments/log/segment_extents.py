@@ -9,6 +9,7 @@ if there are many. Results are cached while a file is unchanged, for many ranges
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -128,14 +129,12 @@ def _keep_times(
 
 
 def _times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None:
-    source = open_stored(places, segment)
-    try:
-        return times_of_small(memoryview(source.read(0, source.size)), [source.size])[0]
-    except ReadError as error:
-        raise_unless_file_at_fault(error)
-        return None  # the indexes may suffice
-    finally:
-        source.close()
+    with closing(open_stored(places, segment)) as source:
+        try:
+            return times_of_small(memoryview(source.read(0, source.size)), [source.size])[0]
+        except ReadError as error:
+            raise_unless_file_at_fault(error)
+            return None  # the indexes may suffice
 
 
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
@@ -165,21 +164,15 @@ def runs_at(places: Places, segment: StoredSegment) -> list[Extent]:
     Raises:
         KafkaFormatError: it cannot be opened.
     """
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         return runs_in(source)
-    finally:
-        source.close()
 
 
 def _contents_of(places: Places, segment: StoredSegment) -> SegmentContents:
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         if len(_kept) >= _NUM_SLOW and segment.form == "plain" and not is_remote(segment.file):
             found = contents_of_small(source, segment.base_offset)
             if found is not None:
                 return found
         held = contents_of(source, segment.base_offset, partial(look_up, places, segment))
         return replace(held, path=segment.file.path)
-    finally:
-        source.close()

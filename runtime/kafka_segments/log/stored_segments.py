@@ -12,6 +12,7 @@ import binascii
 import errno
 import threading
 from collections import OrderedDict
+from contextlib import closing
 from functools import partial
 from itertools import accumulate
 
@@ -164,11 +165,8 @@ def read_file(places: Places, file: StoredFile) -> bytes:
     if file.size > MAX_LEN_FILE:
         detail = f"{file.size} bytes, which is more than this reader takes at once: {MAX_LEN_FILE}"
         raise DecodeError(detail, path=file.path)
-    source = open_file(places, file)
-    try:
+    with closing(open_file(places, file)) as source:
         return bytes(source.read(0, source.size))
-    finally:
-        source.close()
 
 
 def open_stored(places: Places, segment: StoredSegment) -> Source:

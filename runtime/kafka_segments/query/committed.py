@@ -9,6 +9,7 @@ they are not sound, a Spark job has to read the headers and write a snapshot of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -189,8 +190,7 @@ def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: i
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
             position = 0
-        source = open_stored(places, piece.segment)
-        try:
+        with closing(open_stored(places, piece.segment)) as source:
             for num, head in enumerate(iter_header_summaries(source, position)):
                 if (
                     isinstance(head, HeaderSummary)
@@ -204,6 +204,4 @@ def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: i
                     and num < _MOST_HEADS
                 ):
                     return None
-        finally:
-            source.close()
     return None

@@ -8,6 +8,7 @@ it: that is no contradiction.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -227,8 +228,7 @@ def mark_at(
 def _entry_in(piece: LogPiece, offset: int, places: Places, known: EntryMark | None) -> EntryMark | None:
     """The entry that holds an offset, by its header; None without one, and where there is damage."""
     segment = piece.segment
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         beginning = begin(source, offset, segment.base_offset, 0, DEFAULT_MAX_DECOMPRESSED)
         for table in iter_headers(source, beginning.position):
             if isinstance(table, Damage):
@@ -242,8 +242,6 @@ def _entry_in(piece: LogPiece, offset: int, places: Places, known: EntryMark | N
                 same = rows[(table.column("crc")[rows] == crc) & (lasts[rows] == offset)]
                 mark = mark_of(table, int((same if len(same) else rows)[0]))
                 return mark if mark.base_offset <= offset or mark.num_records is None else None
-    finally:
-        source.close()
     return None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -138,15 +139,12 @@ class Cutter:
         is_near = split.segment.form == "plain" and not is_remote(split.segment.file)
         if not is_near or not self.budget.spend(split.segment.file, split.position):
             return [split]
-        source = open_stored(self.places, split.segment)
-        try:
+        with closing(open_stored(self.places, split.segment)) as source:
             heads = [
                 head
                 for head in iter_header_summaries(source, split.position)
                 if isinstance(head, HeaderSummary)
             ]
-        finally:
-            source.close()
         cuts = list(_cuts_in_walk(split, heads, self.max_bytes, self.max_records))
         self._count(len(cuts))
         return _divided(split, cuts)

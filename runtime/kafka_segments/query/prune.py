@@ -14,6 +14,7 @@ Headers are read of local files only, within a budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby, repeat
 
@@ -272,8 +273,7 @@ class Pruner:
             return [split]
         if is_low_known and self.max_skew is None and self._has_create_time_alone(split):
             return [split]
-        source = open_stored(self.places, split.segment)
-        try:
+        with closing(open_stored(self.places, split.segment)) as source:
             position = self._position(split, split.start)
             if not is_before(source, position, split.start):
                 position = split.position
@@ -287,8 +287,6 @@ class Pruner:
             if not is_of_use or not self.budget.spend(split.segment.file, position):
                 return [split]
             runs = _Walk(self._times, self.max_skew, split).runs(iter_header_summaries(source, position))
-        finally:
-            source.close()
         return [split] if runs is None else self._parts(split, runs)
 
     def _has_create_time_alone(self, split: Split) -> bool:

@@ -15,6 +15,7 @@ misnamed (`astray`), all of them are searched.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
@@ -128,13 +129,12 @@ class TimeFinder:
                 "allow more (maxWalkBytes)",
                 path=segment.file.path,
             )
-        with open_segment_of(self.places, segment) as opened:
-            source = open_stored(self.places, segment)
-            try:
-                position = position if is_before(source, position, start) else 0
-                return _Search(opened, source, timestamp, (start, end), is_start).run(position)
-            finally:
-                source.close()
+        with (
+            open_segment_of(self.places, segment) as opened,
+            closing(open_stored(self.places, segment)) as source,
+        ):
+            position = position if is_before(source, position, start) else 0
+            return _Search(opened, source, timestamp, (start, end), is_start).run(position)
 
     def _position(self, segment: StoredSegment, offset: int) -> int:
         try:

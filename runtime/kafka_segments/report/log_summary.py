@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -212,7 +213,7 @@ def _read_headers(
     start = None if piece.start <= segment.base_offset else piece.start
     end = None if piece.end == segment.end_offset else piece.end
     previous = segment.base_offset - 1
-    try:
+    with closing(source):
         for entries in iter_headers(source):
             if isinstance(entries, Damage):
                 continue  # the first pass has found it, too
@@ -225,8 +226,6 @@ def _read_headers(
                 wanted &= columns.first_offset < end
             if wanted.any():
                 summary.add(columns.chosen(wanted), at)
-    finally:
-        source.close()
     totals.end()
 
 
@@ -260,13 +259,9 @@ def _place(places: Places, damage: Damage, summary: LogSummary, with_payload: bo
     if not with_payload or segment is None or kind is Kind.NOT_OPENED:
         return DamagedPlace(finding)
     size = min(_MAX_SHOWN, damage.end_position - damage.position)
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source, suppress(*UNOPENED):
         return DamagedPlace(finding, bytes(source.read(damage.position, size)) if size > 0 else b"")
-    except UNOPENED:  # a sector that cannot be read has no bytes to show
-        return DamagedPlace(finding)
-    finally:
-        source.close()
+    return DamagedPlace(finding)  # a sector that cannot be read has no bytes to show
 
 
 def _measure(places: Places, summary: LogSummary) -> None:

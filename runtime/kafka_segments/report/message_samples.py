@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -87,11 +88,8 @@ def read_messages(
 
 def _records(places: Places, piece: LogPiece, position: int) -> Iterator[Record]:
     """Yield the records of the entries from a position on, up to the first damage."""
-    try:
-        source = open_stored(places, piece.segment)
-    except UNOPENED:  # the report names it among what cannot be opened
-        return
-    try:
+    # What cannot be opened, and damage, the report has found by itself.
+    with suppress(DecodeError, *UNOPENED), closing(open_stored(places, piece.segment)) as source:
         scan = Scan(source)
         for entry in scan.entries(position):
             if not isinstance(entry, Batch) or entry.crc_valid is False:
@@ -100,7 +98,3 @@ def _records(places: Places, piece: LogPiece, position: int) -> Iterator[Record]
             most = DEFAULT_MAX_DECOMPRESSED
             _batch, records = open_records(entry, payload, max_decompressed=most, items=scan.items)
             yield from records
-    except (DecodeError, *UNOPENED):  # damage, which the report has found by itself
-        return
-    finally:
-        source.close()

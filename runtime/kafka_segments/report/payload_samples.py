@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
@@ -121,7 +122,7 @@ class PayloadSamples:
                 source = open_stored(places, segment)
             except ReadError:  # it was there before: removed meanwhile, and not part of the sample
                 continue
-            try:
+            with closing(source):
                 for _at, position, size, magic, codec in samples:
                     try:
                         data = _compressed(source.read(position, size), magic)
@@ -134,8 +135,6 @@ class PayloadSamples:
                     total.num_sampled += 1
                     total.sampled_bytes += len(data)
                     total.sampled_decompressed += length
-            finally:
-                source.close()
         return wrong
 
 

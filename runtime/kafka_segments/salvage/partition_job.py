@@ -197,21 +197,20 @@ def _write(
     name = f"{plan.topic}-{plan.partition}"
     places = [os.path.join(one, "log", name) for one in (job.directory, job.named)]
     make_directories(places[0])
-    sink = PartitionSink(
-        *places,
-        state=state,
-        files=plan.files,
-        digests=job.digests,
-        known=plan.digests,
-        progress=job.progress,
-    )
-    try:
+    with closing(
+        PartitionSink(
+            *places,
+            state=state,
+            files=plan.files,
+            digests=job.digests,
+            known=plan.digests,
+            progress=job.progress,
+        )
+    ) as sink:
         segments = list(sink.write(plan.ledger.pieces(), plan.gaps()))
         segments += [sink.write_empty(base) for base in plan.empty_segments]
         segments.sort(key=lambda one: one.base_offset)
         sink.write_small_files(plan.end_offset, epochs_of(plan, state), plan.ranked.log.topic_id)
-    finally:
-        sink.close()
     for file, content in beside.items():
         write_beside(places[0], places[1], file, content)
     kept = [os.path.join(one, "quarantine", name) for one in (job.directory, job.named)]

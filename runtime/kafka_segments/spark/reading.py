@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 
 import pyarrow as pa
@@ -128,12 +129,9 @@ def _no_memory(split: Split, offset: int, places: Places) -> RecordTooLargeError
     gc.collect()
     size = None
     try:
-        source = open_stored(places, split.segment)
-        try:
+        with closing(open_stored(places, split.segment)) as source:
             heads = (head for head in iter_header_summaries(source, 0) if isinstance(head, HeaderSummary))
             size = next((one.end_position - one.position for one in heads if one.last_offset >= offset), None)
-        finally:
-            source.close()
     except (KafkaFormatError, MemoryError):
         pass  # the size is not known, then
     said = "" if size is None else f", which has {size} bytes in the file"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 from kafka_segments.cli import console
@@ -50,12 +51,9 @@ def dump_log(
         OptionError: a negative `max_bytes`, or a file that is too large.
         KafkaFormatError: where the tool ends with an exception; all before that was printed.
     """
-    source = open_source(path, only_files=True)
-    try:
+    with closing(open_source(path, only_files=True)) as source:
         log = _Log(EntryReader(source), output, _Wanted(is_deep, contents, max_bytes))
         log.dump()
-    finally:
-        source.close()
     return log.gaps.found
 
 

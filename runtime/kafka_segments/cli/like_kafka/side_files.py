@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 
 from kafka_segments import formats
 from kafka_segments.cli.like_kafka.stored_index import (
@@ -32,8 +33,7 @@ def dump_offset_index(path: str, output: ToolOutput, options: IndexOptions) -> d
         KafkaFormatError: where the tool ends with an exception; all before that was printed.
     """
     base_offset = offset_in_name(path)
-    source = open_source(path_beside(path, ".log"), only_files=True)
-    try:
+    with closing(open_source(path_beside(path, ".log"), only_files=True)) as source:
         reader = EntryReader(source)
         entries = StoredIndex(path, formats.LEN_OFFSET_ENTRY, formats.read_offset_entries, base_offset)
         if not len(entries):
@@ -45,8 +45,6 @@ def dump_offset_index(path: str, output: ToolOutput, options: IndexOptions) -> d
             output.line(f"{path} passed sanity check.")
             return {}
         return _dump_offsets(entries, reader, output, options)
-    finally:
-        source.close()
 
 
 def _dump_offsets(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from kafka_segments import formats
@@ -112,14 +113,11 @@ def path_beside(path: str, suffix: str) -> str:
 
 
 def content_of(path: str) -> bytes:
-    source = open_source(path, only_files=True)
-    try:
+    with closing(open_source(path, only_files=True)) as source:
         if source.size > MAX_LEN_INDEX:
             detail = f"{source.size} bytes, which is more than this reader takes: {MAX_LEN_INDEX}"
             raise CorruptIndexError(detail, path=path)
         return bytes(source.read(0, source.size))
-    finally:
-        source.close()
 
 
 def end_of_slice(reader: EntryReader, position: int, size: int) -> int:

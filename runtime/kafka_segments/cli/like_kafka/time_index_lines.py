@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from kafka_segments import formats
@@ -76,8 +77,7 @@ def dump_time_index(path: str, output: ToolOutput, options: IndexOptions, errors
         KafkaFormatError: where the tool ends with an exception; all before that was printed.
     """
     base_offset = offset_in_name(path)
-    source = open_source(path_beside(path, ".log"), only_files=True)
-    try:
+    with closing(open_source(path_beside(path, ".log"), only_files=True)) as source:
         log = _FramedLog(EntryReader(source))
         of_offsets = formats.LEN_OFFSET_ENTRY, formats.read_offset_entries, base_offset
         index = StoredIndex(path_beside(path, ".index"), *of_offsets)
@@ -95,8 +95,6 @@ def dump_time_index(path: str, output: ToolOutput, options: IndexOptions, errors
             _compare(log, found, (timestamp, offset), previous, errors.of(path))
             if not options.is_verify_only:
                 output.write(b"timestamp: %d offset: %d\n" % (timestamp, offset))
-    finally:
-        source.close()
 
 
 def _check_times(entries: StoredIndex) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import closing
 
 from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
 from kafka_segments.ingest.files.table_files import TableFiles, TableOutput
@@ -57,11 +58,9 @@ def keep_bytes(
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         return None
-    try:
+    with closing(source):
         span = damage.position, min(damage.end_position, source.size)
         _copy(source, span, files.output(f"{root}/{path}"))
-    finally:
-        source.close()
     return DamagedBytes(
         path,
         finding.topic,

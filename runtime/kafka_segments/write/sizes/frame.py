@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -66,12 +67,9 @@ def data_file(file: FileToMeasure) -> MeasuredFile:
     Raises:
         KafkaFormatError: it cannot be opened or read, or is the log of another program.
     """
-    source = file.open()
-    try:
+    with closing(file.open()) as source:
         refuse_foreign(source)
         return MeasuredFile(file, _with_last_entry(source, extents_of(source)), source.size)
-    finally:
-        source.close()
 
 
 def _with_last_entry(source: Source, extents: Sequence[Extent]) -> tuple[Extent, ...]:

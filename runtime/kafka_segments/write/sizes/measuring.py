@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
@@ -170,8 +171,7 @@ def measure_whole(files: Sequence[MeasuredFile], gauge: Gauge, progress: Callabl
     total, done = Tally(), 0
     num_data = sum(file.num_data for file in files)
     for file in files:
-        source = file.file.open()
-        try:
+        with closing(file.file.open()) as source:
             frame, known = Frame([file], _LEN_WHOLE), None
             for number in range(len(frame)):
                 parts = frame.stretch(number)[1]
@@ -180,8 +180,6 @@ def measure_whole(files: Sequence[MeasuredFile], gauge: Gauge, progress: Callabl
                 total.add(gauge.measure(source, stretch, is_whole=True))
                 done += sum(end - start for start, end in parts)
                 progress(done, num_data)
-        finally:
-            source.close()
         total.add(gauge.finish())
     gauge.decoding.finish()
     return total

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
@@ -172,8 +172,5 @@ def _length_for(files: Sequence[MeasuredFile], forms: Sequence[Form], random: Ra
 @contextmanager
 def _opened(frame: Frame, number: int) -> Iterator[tuple[Source, Stretch]]:
     file, parts = frame.stretch(number)
-    source = file.file.open()
-    try:
+    with closing(file.file.open()) as source:
         yield source, read_stretch(source, parts, file.end)
-    finally:
-        source.close()
