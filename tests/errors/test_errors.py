@@ -91,9 +91,8 @@ TREE: dict[type[KafkaFormatError], tuple[tuple[type, ...], dict[str, object]]] =
 
 
 def test_the_tree_is_whole_and_exported() -> None:
-    defined = {
-        cls for _, cls in inspect.getmembers(errors, inspect.isclass) if cls.__module__ == errors.__name__
-    }
+    classes = {cls for _, cls in inspect.getmembers(errors, inspect.isclass)}
+    defined = {cls for cls in classes if cls.__module__ == errors.__name__ and issubclass(cls, Exception)}
     assert defined == set(TREE)
     assert sorted(errors.__all__) == sorted(cls.__name__ for cls in TREE)
 

@@ -7,6 +7,7 @@ passed it, or None), and can be pickled: Spark sends errors from workers to the 
 from __future__ import annotations
 
 import errno
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from kafka_segments.errors.escaping import escape, mask_secrets
@@ -325,3 +326,22 @@ def raise_unless_file_at_fault(error: KafkaFormatError) -> None:
         isinstance(error, ReadError) and error.errno in _NOT_THE_FILES_FAULT
     ):
         raise error
+
+
+class NotingFaults(AbstractContextManager[None]):
+    """Context that goes on after its block where a file is at fault; see `raise_unless_file_at_fault`.
+
+    Args:
+        found: receives the error.
+    """
+
+    def __init__(self, found: list[KafkaFormatError] | None = None) -> None:
+        self._found = found
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if not isinstance(error, KafkaFormatError):
+            return False
+        raise_unless_file_at_fault(error)
+        if self._found is not None:
+            self._found.append(error)
+        return True

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import NotingFaults
 from kafka_segments.ingest.audit import AuditedPartition, Problem, offsets_between
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
 from kafka_segments.ingest.files.file_columns import FileColumns
@@ -130,12 +130,10 @@ class _Comparison:
         end = split.end if split.end is not None else (split.asked[1] or split.start)
         known = offsets_between(self._log, self._files, split.start, end, self._columns)
         missing = [np.empty(0, np.int64)]
-        try:
+        with NotingFaults():
             for batch in reader.rows():
                 offsets = batch.column("offset").to_numpy()
                 missing.append(offsets[~np.isin(offsets, known, assume_unique=True)])
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
         return reader.counts, np.concatenate(missing)
 
     def _problems(self, num_missing: int, first: int | None) -> Iterable[Problem]:

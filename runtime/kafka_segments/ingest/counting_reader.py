@@ -7,12 +7,13 @@ counted by headers in the same pass (`entry_counts`). Headers that contradict th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import CorruptBatchError, KafkaFormatError, NotingFaults
 from kafka_segments.formats.entries import Batch
 from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.filesystems import Places
@@ -158,17 +159,11 @@ class CountingReader(SplitReader):
 
     def _num_inside(self, stored: StoredSegment, unknown: Unknown) -> int:
         """Count the records of a batch in a part of its offsets, by opening it; 0 if it is damaged."""
-        source = open_stored(self._places, stored)
         bound = self.reading.max_decompressed
-        scan = Scan(source, check_crc=False, max_decompressed=bound)
-        try:
+        with closing(open_stored(self._places, stored)) as source, NotingFaults():
+            scan = Scan(source, check_crc=False, max_decompressed=bound)
             entry = next(scan.entries(unknown.position), None)
-            if not isinstance(entry, Batch):
-                return 0
-            opened = open_records(entry, scan.payload(entry), max_decompressed=bound, items=scan.items)
-            return sum(unknown.start <= record.offset < unknown.end for record in opened[1])
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            return 0
-        finally:
-            source.close()
+            if isinstance(entry, Batch):
+                opened = open_records(entry, scan.payload(entry), max_decompressed=bound, items=scan.items)
+                return sum(unknown.start <= record.offset < unknown.end for record in opened[1])
+        return 0

@@ -12,7 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafka_segments.errors import CorruptBatchError, DecodeError, KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import (
+    CorruptBatchError,
+    DecodeError,
+    KafkaFormatError,
+    NotingFaults,
+    raise_unless_file_at_fault,
+)
 from kafka_segments.formats.entries import Record
 from kafka_segments.formats.file_names import METADATA_TOPIC
 from kafka_segments.formats.internal_records import read_metadata_record
@@ -62,7 +68,7 @@ class ClusterMetadata:
             if match and start_error(places, entry) is None:
                 start, files = int(match[1]), [StoredSegment(StoredFile.of(entry), 0), *files]
                 break
-        try:
+        with NotingFaults():  # the checks of its bytes report them
             for file in files:
                 is_log = file.path.endswith(".log")
                 is_before = is_log and file.end_offset is not None and file.end_offset <= start
@@ -70,8 +76,6 @@ class ClusterMetadata:
                     is_before = is_log and record.offset < start
                     if record.control is None and record.value is not None and not is_before:
                         found.add(record.value)
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)  # the checks of its bytes report it
         return found
 
     def add(self, value: bytes) -> None:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import NotingFaults
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import SEGMENT_NAME, TIERED_NAME, directory_of, with_ends
 from kafka_segments.io.filesystems import Places
@@ -36,11 +36,9 @@ def gaps_between(places: Places, paths: Iterable[str], seen: Seen) -> Iterator[D
         if SEGMENT_NAME.fullmatch(name) or TIERED_NAME.fullmatch(name):
             by_directory.setdefault(directory_of(path), set()).add(name)
     for directory, names in by_directory.items():
-        try:
+        with NotingFaults():
             # Who has listed the directory has named what is skipped there.
             yield from _gaps_in(places, log_in(places, directory, []), names, seen)
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
 
 
 def _gaps_in(places: Places, log: PartitionLog, names: set[str], seen: Seen) -> Iterator[Damage]:

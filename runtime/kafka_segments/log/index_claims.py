@@ -13,12 +13,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, NotingFaults, OptionError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
@@ -76,7 +76,7 @@ def read_claims(
         unused: receives the errors of its indexes.
         budget: decides how small segments are read.
     """
-    try:
+    with NotingFaults(unused):
         small = times_in_small(places, segment, budget) if has_small_times(segment) else None
         if small is not None:
             return _lookup_in_headers(small, segment, timestamp)
@@ -89,12 +89,9 @@ def read_claims(
         if claim is None:
             return TimeClaims(segment.base_offset - 1) if is_any else TimeClaims()
         # While a broker writes, there may be later records after the last entry.
-        is_all = _verify(places, segment, claim, has_end=is_last and not segment.is_newest)
+        is_all = verify_claim(places, segment, claim, has_end=is_last and not segment.is_newest)
         return TimeClaims(claim[1], is_all, claim[0])
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        unused.append(error)
-        return TimeClaims()
+    return TimeClaims()
 
 
 def has_small_times(segment: StoredSegment) -> bool:
@@ -136,22 +133,7 @@ def iter_claims(
             yield one
 
 
-def verify_claim(places: Places, segment: StoredSegment, claim: tuple[int, int]) -> None:
-    """Verify that the batch at an offset has this greatest timestamp, and has records for readers.
-
-    Args:
-        places: opens files.
-        segment: the segment of the time index.
-        claim: timestamp and offset.
-
-    Raises:
-        OptionError: it has another, or there is no such batch, or no index has its position.
-        KafkaFormatError: an index or the segment cannot be read.
-    """
-    _verify(places, segment, claim, needs_records=True)
-
-
-def _verify(
+def verify_claim(
     places: Places,
     segment: StoredSegment,
     claim: tuple[int, int],
@@ -159,7 +141,22 @@ def _verify(
     has_end: bool = False,
     needs_records: bool = False,
 ) -> bool:
-    """Verify an entry; return whether it holds for the whole segment, if `has_end` (it is the last one)."""
+    """Verify that the batch at an offset has this greatest timestamp.
+
+    Args:
+        places: opens files.
+        segment: the segment of the time index.
+        claim: timestamp and offset.
+        has_end: this is the last entry of the index.
+        needs_records: the batch must have records for readers.
+
+    Returns:
+        Whether the claim holds for the whole segment, if `has_end`.
+
+    Raises:
+        OptionError: it has another, or there is no such batch, or no index has its position.
+        KafkaFormatError: an index or the segment cannot be read.
+    """
     timestamp, offset = claim
     lookup = open_offsets(places, segment)
     if lookup is None:
@@ -222,15 +219,12 @@ class NamedOffsets:
         """The indexes that can be read, by the place of the offset in an entry."""
         found: dict[int, OffsetLookup | TimeLookup] = {}
         for at, open_index in enumerate((open_offsets, open_times)):
-            try:
+            with NotingFaults():
                 lookup = open_index(self._places, self._segment)
-            except KafkaFormatError as error:
-                raise_unless_file_at_fault(error)
-                continue
-            if lookup is not None:
-                self._stack.enter_context(lookup)
-            if lookup:
-                found[at] = lookup
+                if lookup is not None:
+                    self._stack.enter_context(lookup)
+                if lookup:
+                    found[at] = lookup
         return found
 
     def close(self) -> None:
@@ -264,17 +258,23 @@ def _offset_of(lookup: OffsetLookup | TimeLookup, at: int, number: int) -> int:
     return lookup.entry(number)[at]
 
 
-def position_of(places: Places, segment: StoredSegment, offset: int) -> int | None:
-    """Return a position at or before the first batch from an offset on; None if there is no index.
+def position_of(
+    places: Places, segment: StoredSegment, offset: int, unused: list[KafkaFormatError] | None
+) -> int:
+    """Return a position at or before the first batch from an offset on; 0 if no index has one.
 
-    Raises:
-        KafkaFormatError: the index cannot be read.
+    Args:
+        places: opens files.
+        segment: the segment.
+        offset: the offset.
+        unused: receives the error of an index that is at fault; None raises it.
     """
-    offsets = open_offsets(places, segment)
-    if offsets is None:
-        return None
-    with offsets:
-        return _position_in(offsets, offset, segment.size)
+    with nullcontext() if unused is None else NotingFaults(unused):
+        offsets = open_offsets(places, segment)
+        if offsets is not None:
+            with offsets:
+                return _position_in(offsets, offset, segment.size)
+    return 0
 
 
 def _position_in(lookup: OffsetLookup, offset: int, size: int) -> int:

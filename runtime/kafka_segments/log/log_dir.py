@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from contextlib import closing
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import NotingFaults
 from kafka_segments.formats.file_names import MAX_OFFSET, SEGMENT_NAME, parse_directory_name
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
@@ -61,15 +61,11 @@ def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | N
     """
     if log_start_offset is None or segment.end_offset is None or segment.end_offset > log_start_offset:
         return False
-    try:
-        with closing(places.open(segment.path)) as source:
-            if source.descriptor < 0:
-                return True
+    with NotingFaults(), closing(places.open(segment.path)) as source:
+        if source.descriptor >= 0:
             extent = contents_of(source, segment.base_offset).extent
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        return True
-    return extent is None or extent.last < log_start_offset
+            return extent is None or extent.last < log_start_offset
+    return True
 
 
 def without_log(entries: Iterable[FileEntry]) -> tuple[int, ...]:

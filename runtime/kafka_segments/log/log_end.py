@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import partial
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
@@ -79,17 +79,12 @@ def look_up(
 
     An index that cannot be read is a finding, and counts as missing.
     """
-    try:
+    with NotingFaults(findings):
         lookup = open_offsets(places, segment)
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        if findings is not None:
-            findings.append(error)
-        return None
-    if lookup is None:
-        return None
-    with lookup:
-        return lookup.last() if end is None else lookup.last_below(end)
+        if lookup is not None:
+            with lookup:
+                return lookup.last() if end is None else lookup.last_below(end)
+    return None
 
 
 def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int | None:

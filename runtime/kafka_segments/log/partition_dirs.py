@@ -14,11 +14,11 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
+from kafka_segments.errors import NotingFaults, OptionError, ReadError
 from kafka_segments.formats import read_partition_metadata
 from kafka_segments.formats.file_names import (
     LEFT_ALONE,
@@ -35,7 +35,9 @@ from kafka_segments.formats.file_names import (
 )
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import StoredFile
 from kafka_segments.log.skipped_files import NO_SEGMENT, WITH_MORE, SkipCollector
+from kafka_segments.log.stored_segments import read_file
 
 __all__ = ["Directory", "PartitionFinder", "Wanted", "run_at_once"]
 
@@ -339,14 +341,10 @@ class PartitionFinder:
 
     def _topic_of(self, files: Mapping[str, FileEntry]) -> str:
         """Return the words for the topic id beside some segments; none if it cannot be read."""
-        try:
-            with closing(self._places.open(files["partition.metadata"].path)) as source:
-                return f", of the topic with id {read_partition_metadata(source.read(0, source.size))[1]}"
-        except KeyError:
-            return ""
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            return ""
+        with NotingFaults(), suppress(KeyError):
+            data = read_file(self._places, StoredFile.of(files["partition.metadata"]))
+            return f", of the topic with id {read_partition_metadata(data)[1]}"
+        return ""
 
     def _peek(self, entry: FileEntry) -> Iterator[FileEntry]:
         inside = self._children(entry.path) if entry.is_directory else None

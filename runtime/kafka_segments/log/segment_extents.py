@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
+from kafka_segments.errors import NotingFaults, ReadError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.header_walk import Budget
@@ -142,11 +142,9 @@ def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
     small = _kept_times.get(segment.file, None)
     if small is not None and small.last_offset < segment.base_offset + MOST_OFFSETS:
         return Extent(small.first_offset, small.last_offset)
-    try:
+    with NotingFaults():
         return contents_of_stored(places, segment).extent
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        return None  # the segment's reader reports it
+    return None  # the segment's reader reports what is wrong
 
 
 def contents_of_stored(places: Places, segment: StoredSegment) -> SegmentContents:

@@ -15,7 +15,7 @@ from functools import partial
 
 from kafka_segments.codecs import CODEC_NAMES
 from kafka_segments.codecs.bounds import possible_records
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import MAX_OFFSET, NO_END
 from kafka_segments.io.filesystems import Places
@@ -118,17 +118,13 @@ def _first_timestamp(first: Batch) -> int | None:
 
 def _latest_in_index(places: Places, segment: StoredSegment, errors: list[KafkaFormatError]) -> int | None:
     """The last timestamp of a segment's time index; None without entries."""
-    try:
+    with NotingFaults(errors):
         lookup = open_times(places, segment)
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        errors.append(error)
-        return None
-    if lookup is None:
-        return None
-    with lookup:
-        last = lookup.last()
-    return None if last is None else last[0]
+        if lookup is not None:
+            with lookup:
+                last = lookup.last()
+            return None if last is None else last[0]
+    return None
 
 
 def _known(timestamp: int) -> int | None:

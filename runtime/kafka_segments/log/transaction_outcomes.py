@@ -315,7 +315,7 @@ def _check_order(
 
 def _check_marker(file: LogFile, segment: Segment, entry: AbortedTxn) -> None:
     # Entries of an index have last offsets: the one below the marker's is of a batch before it.
-    position = position_of(file.places, file.segment, entry.last_offset) or 0
+    position = position_of(file.places, file.segment, entry.last_offset, None)
     batch = segment.find_batch(entry.last_offset, position)
     is_marker = batch is not None and batch.is_control and batch.producer_id == entry.producer_id
     if batch is None or not is_marker or not _is_abort(segment, batch):

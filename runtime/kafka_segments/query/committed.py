@@ -185,11 +185,7 @@ def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: i
         end = piece_end(log, at)
         if piece.start > offset or (end is not None and end <= offset):
             continue
-        try:
-            position = position_of(places, piece.segment, offset) or 0
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            position = 0
+        position = position_of(places, piece.segment, offset, [])
         with closing(open_stored(places, piece.segment)) as source:
             for num, head in enumerate(iter_header_summaries(source, position)):
                 if (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import SEGMENT_NAME
 from kafka_segments.io.filesystems import Places
@@ -271,11 +271,9 @@ class _Planner:
         """After the last available offset; None if it cannot be read, which the reader reports."""
         if split.asked[1] is not None:
             return max(split.start, split.asked[1])  # misnamed segments: another one may hold it
-        try:
+        found = None
+        with NotingFaults():
             found = find_reached(self._places, split.segment, self._budget)
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            return None
         return None if found is None else max(found, split.start)
 
     def _with_excluded(self, splits: Sequence[Split]) -> list[Split]:

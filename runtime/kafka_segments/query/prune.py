@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby, repeat
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import touches_any
@@ -229,7 +229,7 @@ class Pruner:
         least = self._highest + self.max_skew + 1
         if least < 0:
             return None, True  # in headers -1 stands for everything below, too
-        try:
+        with NotingFaults(self.unused):
             times = open_times(self.places, split.segment)
             if times is None:
                 return None, False
@@ -237,12 +237,9 @@ class Pruner:
                 claim, is_any = times.first_not_below(least), len(times) > 0
             if claim is None:
                 return None, is_any and not split.segment.is_newest
-            verify_claim(self.places, split.segment, claim)
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            self.unused.append(error)
-            return None, False
-        return claim, True
+            verify_claim(self.places, split.segment, claim, needs_records=True)
+            return claim, True
+        return None, False
 
     def _why_over(self, reached: tuple[int, int]) -> str:
         return (
@@ -260,12 +257,7 @@ class Pruner:
 
     def _position(self, split: Split, offset: int) -> int:
         """Lowest position of the batch with an offset, by the index."""
-        try:
-            return max(split.position, position_of(self.places, split.segment, offset) or 0)
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            self.unused.append(error)
-            return split.position
+        return max(split.position, position_of(self.places, split.segment, offset, self.unused))
 
     def _by_headers(self, split: Split, is_low_known: bool, is_high_known: bool) -> list[Split]:
         """Exclude batches by their headers, of a local file and within the budget."""

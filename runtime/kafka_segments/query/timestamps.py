@@ -26,7 +26,7 @@ from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of
 from kafka_segments.log.missing_segments import first_missing
-from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
+from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.opening import open_segment_of, open_stored
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.scan.entry_scan import Scan
@@ -121,7 +121,7 @@ class TimeFinder:
         segment, (start, end) = piece.segment, offsets
         if claims.before is not None:
             start = max(start, claims.before + 1)
-        position = self._position(segment, start)
+        position = position_of(self.places, segment, start, self.unused)
         if claims.before is None and not self.budget.spend(segment.file, position):
             raise OptionError(
                 f"no valid .timeindex has the position of timestamp {timestamp}, and the segments exceed the "
@@ -135,14 +135,6 @@ class TimeFinder:
         ):
             position = position if is_before(source, position, start) else 0
             return _Search(opened, source, timestamp, (start, end), is_start).run(position)
-
-    def _position(self, segment: StoredSegment, offset: int) -> int:
-        try:
-            return position_of(self.places, segment, offset) or 0
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            self.unused.append(error)
-            return 0
 
 
 @dataclass(slots=True)

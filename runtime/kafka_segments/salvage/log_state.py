@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from kafka_segments.codecs.bounds import ItemBudget
-from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import CorruptBatchError, NotingFaults
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.storage import Source
 from kafka_segments.salvage.batch_epochs import BatchEpochs, EpochBatches
@@ -123,11 +123,9 @@ class LogState:
             return None
         if batch.size > _LARGEST_MARKER:
             return None
-        try:
+        marker = None
+        with NotingFaults():
             marker = self._marker(batch, read_payload(source, batch))
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            marker = None
         if marker is None:
             return None
         is_abort, coordinator_epoch = marker

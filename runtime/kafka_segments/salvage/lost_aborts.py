@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import NotingFaults
 from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.comparison import Outvoted
 from kafka_segments.salvage.ledger import Ledger
@@ -46,12 +46,9 @@ def _aborted_in(file: SourceFile, files: SourceFiles) -> Iterator[AbortedTxn]:
     if beside is None or last is None:
         return
     end = max(last + 1, file.refused_end, file.segment.end_offset or 0)
-    try:
+    with NotingFaults():
         entries = read_transaction_index(open_file(files.places, beside))
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        return
-    yield from (one for one in entries if file.segment.base_offset <= one.last_offset < end)
+        yield from (one for one in entries if file.segment.base_offset <= one.last_offset < end)
 
 
 def _batches_of(one: AbortedTxn, ledger: Ledger, files: SourceFiles, copy: int) -> Iterator[Outvoted]:

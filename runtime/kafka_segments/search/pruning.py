@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, MissingExtraError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.header_walk import Budget
@@ -45,10 +45,5 @@ def position_to_begin(
             start = max(claims.before + 1, claims.before + 1 if start is None else start)
     if start is None or start <= segment.base_offset:
         return 0
-    try:
-        position = position_of(places, segment, start) or 0
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        unused.append(error)
-        return 0
+    position = position_of(places, segment, start, unused)
     return position if is_before(source, position, start) else 0

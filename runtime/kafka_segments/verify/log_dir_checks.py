@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from kafka_segments import formats
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, NotingFaults, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import (
     LEFT_ALONE,
     METADATA_TOPIC,
@@ -96,11 +96,9 @@ def _roots(places: Places, copies: Sequence[PartitionCopy], sink: CheckSink) -> 
             above_copies.setdefault(real_path(above(copy.path or ".")), {})[copy.path] = copy
     for inside in above_copies.values():
         path = directory_of(next(iter(inside)))
-        try:
+        entries: dict[str, FileEntry] = {}
+        with NotingFaults():
             entries = {entry.name: entry for entry in places.entries(path)}
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            continue
         if not entries.keys().isdisjoint((*ROOT_FILES, HIGH_WATERMARK)):  # else copies of partitions
             yield LogDir(
                 path,
