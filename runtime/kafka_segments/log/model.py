@@ -126,6 +126,13 @@ class LogEnd:
     was_shut_down: bool = False
 
 
+def _noted(one: PartitionCopy | PartitionLog) -> CheckpointedOffsets:
+    if one.end.is_live:
+        return CheckpointedOffsets(one.log_start_offset, cleaned_up_to=one.cleaned_up_to)
+    marks = one.end.high_watermark, one.end.recovery_point
+    return CheckpointedOffsets(one.log_start_offset, *marks, one.cleaned_up_to, one.without_log, one.swaps)
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionCopy:
     """Copy of a partition: a directory on a broker's disk, or in a tier.
@@ -161,6 +168,11 @@ class PartitionCopy:
     without_log: tuple[int, ...] = ()
     swaps: tuple[tuple[int, str], ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def noted(self) -> CheckpointedOffsets:
+        """The checkpoints, without those that a running broker may change."""
+        return _noted(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +230,7 @@ class PartitionLog:
     @property
     def noted(self) -> CheckpointedOffsets:
         """The checkpoints, without those that a running broker may change."""
-        if self.end.is_live:
-            return CheckpointedOffsets(self.log_start_offset, cleaned_up_to=self.cleaned_up_to)
-        marks = self.end.high_watermark, self.end.recovery_point
-        return CheckpointedOffsets(
-            self.log_start_offset, *marks, self.cleaned_up_to, self.without_log, self.swaps
-        )
+        return _noted(self)
 
     @property
     def noted_end(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,8 +17,8 @@ from kafka_segments.formats.file_names import METADATA_TOPIC, NO_END, directory_
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_files import UNOPENED, LogFile
-from kafka_segments.log.model import LogPiece, PartitionCopy, PartitionLog
-from kafka_segments.log.opening import open_segment_of
+from kafka_segments.log.model import PartitionCopy, StoredFile
+from kafka_segments.log.opening import open_file, open_segment_of
 from kafka_segments.segment.continuity import (
     CheckpointedOffsets,
     Extent,
@@ -162,7 +161,7 @@ class _CopyChecks:
         elif copy.topic and not copy.is_tiered:
             sink.note(f"{copy.path}: whether segments join, and the log's end: only some segments were given")
         limit = self._options.max_transaction_ms
-        check_transactions(_log_of(copy), self._files, self.entries, limit, self._gaps, sink=sink)
+        check_transactions(copy, self._files, self.entries, limit, self._gaps, sink=sink)
 
     def _unused(self, finding: Finding) -> None:
         """Report a file beside the segments that could not be read."""
@@ -190,26 +189,13 @@ class _CopyChecks:
             is_plain = file.segment.form == "plain"  # in other forms an empty index is no object
             for suffix in sorted(indexes - set(file.segment.beside)) if is_plain else ():
                 self._sink.add("missing-index", f"there is no .{suffix}", path=file.path_beside(suffix))
-            entries = self._snapshot(file)
+            beside = file.segment.beside.get("snapshot")
+            entries = None if beside is None else self._read_snapshot(beside)
             if entries is not None and at == 0:
                 self._producers.seed(entries)
             elif entries is not None:
                 self._check_snapshot(entries, file.base_offset, file.path_beside("snapshot"))
             yield check_segment(file, self.entries, self._sink, self._reading)
-
-    def _snapshot(self, file: LogFile) -> Sequence[ProducerEntry] | None:
-        """Read the producer snapshot of a segment's base offset; None if there is none that can be used."""
-        beside = file.segment.beside.get("snapshot")
-        if beside is not None and self._is_too_large(beside.path, beside.size):
-            return None
-        try:
-            source = file.open_beside("snapshot")
-            return None if source is None else read_producer_snapshot(source)
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            path = file.path_beside("snapshot")
-            self._sink.add("producer-snapshot", error.detail, path=path, position=error.position, error=error)
-            return None
 
     def _check_snapshot(self, entries: Sequence[ProducerEntry], offset: int, path: str) -> None:
         """Compare a snapshot with the state, if that is the one at its offset."""
@@ -234,7 +220,7 @@ class _CopyChecks:
 
     def _continuity(self, contents: Sequence[SegmentContents]) -> None:
         """Report offsets that are in no segment, and segments with offsets of others."""
-        noted = _log_of(self._copy).noted
+        noted = self._copy.noted
         by_path = {file.path: file for file in self._files}
 
         def look(one: SegmentContents) -> Sequence[Extent]:
@@ -270,7 +256,7 @@ class _CopyChecks:
             if match is None or int(match[1]) in bases:
                 continue
             offset = int(match[1])
-            found = self._read_snapshot(entry)
+            found = self._read_snapshot(StoredFile.of(entry))
             is_known = not self._is_live and not contents[-1].is_damaged_after
             if is_known and offset > end:
                 detail = f"a snapshot of offset {offset}, and the log ends before offset {end}"
@@ -285,17 +271,16 @@ class _CopyChecks:
             self._sink.note(f"{path}: it has more than {_LARGEST_SNAPSHOT} bytes")
         return size > _LARGEST_SNAPSHOT
 
-    def _read_snapshot(self, entry: FileEntry) -> Sequence[ProducerEntry] | None:
-        if self._is_too_large(entry.path, entry.size):
+    def _read_snapshot(self, file: StoredFile) -> Sequence[ProducerEntry] | None:
+        """Read a producer snapshot; None if it cannot be used."""
+        if self._is_too_large(file.path, file.size):
             return None
         try:
-            with closing(self._places.open(entry.path)) as source:
-                return read_producer_snapshot(source)
+            return read_producer_snapshot(open_file(self._places, file))
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
-            self._sink.add(
-                "producer-snapshot", error.detail, path=entry.path, position=error.position, error=error
-            )
+            place = {"path": file.path, "position": error.position}
+            self._sink.add("producer-snapshot", error.detail, error=error, **place)
             return None
 
 
@@ -323,19 +308,3 @@ def _first_in_checkpoints(copy: PartitionCopy) -> int:
     if copy.log_start_offset is None and copy.leader_epochs:
         return copy.leader_epochs[0].start_offset
     return copy.log_start_offset or 0
-
-
-def _log_of(copy: PartitionCopy) -> PartitionLog:
-    """Return the log that a copy alone makes."""
-    return PartitionLog(
-        copy.topic,
-        copy.partition,
-        tuple(LogPiece(one.base_offset, one.end_offset, one) for one in copy.segments),
-        log_start_offset=copy.log_start_offset,
-        end=copy.end,
-        copies=(copy.path,),
-        leader_epochs=copy.leader_epochs,
-        cleaned_up_to=copy.cleaned_up_to,
-        without_log=copy.without_log,
-        swaps=copy.swaps,
-    )

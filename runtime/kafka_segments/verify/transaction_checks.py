@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from kafka_segments.errors import CorruptBatchError, DecompressionError, TruncatedError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.log.log_files import LogFile
-from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_records, check_indexes
 from kafka_segments.verify.entry_checks import EntryChecks
 from kafka_segments.verify.producer_checks import place_of
@@ -26,7 +26,7 @@ _OF_OUTCOME = ("transaction-index", "transaction-in-doubt", "marker")
 
 
 def check_transactions(
-    log: PartitionLog,
+    copy: PartitionCopy,
     files: Sequence[LogFile],
     entries: EntryChecks,
     max_transaction_ms: int,
@@ -37,7 +37,7 @@ def check_transactions(
     """Check the transactions of a log.
 
     Args:
-        log: the log.
+        copy: of the partition.
         files: its segments.
         entries: the checks of its entries, all of which have been seen.
         max_transaction_ms: for how long a transaction may be open.
@@ -55,7 +55,7 @@ def check_transactions(
             sink.add("open-transaction", detail, **place_of(one))
     has_indexes = any("txnindex" in file.segment.beside for file in files)
     if files and sink.wants(*_OF_OUTCOME) and (entries.has_transactions or has_indexes):
-        outcome = by_records(files, log.log_start_offset, gaps=gaps)
+        outcome = by_records(files, copy.log_start_offset, gaps=gaps)
         _check_outcome(outcome, files, sink, is_live=entries.limits.is_live)
 
 
