@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_segments.errors import DataLossError, DecompressionError, KafkaFormatError, MissingCodecError
 from kafka_segments.formats.entries import Damage, SoundBatches
@@ -25,9 +25,12 @@ __all__ = [
     "error_words",
     "loss_words",
     "lost_offsets",
+    "merged",
     "of_kinds",
     "worst_first",
 ]
+
+N = TypeVar("N", int, float)
 
 _WRONG = {
     "ChecksumMismatchError": "the checksum of the batch is wrong",
@@ -227,16 +230,25 @@ def worst_first(finding: Finding) -> int:
 def copy_words(name: str, findings: Sequence[Finding]) -> str:
     """Return in one line what findings say of a copy: what is lost, or how many there are."""
     lost = [(one.first_offset or 0, one.last_offset) for one in findings if one.is_loss]
-    ranges: list[tuple[int, float]] = []
-    for first, last in sorted((first, inf if last is None else last) for first, last in lost):
-        if ranges and first <= ranges[-1][1] + 1:
-            ranges[-1] = ranges[-1][0], max(ranges[-1][1], last)
-        else:
-            ranges.append((first, last))
+    spans = merged((first, inf if last is None else last + 1) for first, last in lost)
+    ranges = [(first, stop - 1) for first, stop in spans]
     if not ranges:
         return f"{name}: {len(findings)} finding{'s' * (len(findings) > 1)}, no offsets known to be lost"
     is_all = all(one.is_loss for one in findings if one.kind in (Kind.DAMAGE, Kind.NOT_OPENED))
     return loss_words(name, ranges, "the rest is readable" if is_all else "more is wrong")
+
+
+def merged(spans: Iterable[tuple[int, N]]) -> list[tuple[int, N]]:
+    """Return spans of offsets `[start, stop)` in order, without overlaps and empty ones."""
+    found: list[tuple[int, N]] = []
+    for start, stop in sorted(spans):
+        if start >= stop:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
+        else:
+            found.append((start, stop))
+    return found
 
 
 def loss_words(name: str, ranges: Sequence[tuple[int, float]], rest: str = "the rest is readable") -> str:

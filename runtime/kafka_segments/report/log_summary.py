@@ -18,7 +18,7 @@ import numpy as np
 
 from kafka_segments.errors import CorruptBatchError, DataLossError, TransactionInDoubtError, TruncatedError
 from kafka_segments.formats.entries import Damage
-from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.log.findings import Finding, Kind, merged
 from kafka_segments.log.log_files import UNOPENED, is_unopened
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.opening import open_segment_of, open_stored
@@ -141,14 +141,7 @@ def lost_ranges(damages: Sequence[Damage], noted_end: int = 0) -> list[tuple[int
         (one.first_lost_offset, noted_end if one.last_lost_offset is None else one.last_lost_offset + 1)
         for one in damages
     )
-    known = sorted((first, end) for first, end in bounds if first is not None and first < end)
-    merged: list[tuple[int, int]] = []
-    for first, end in known:
-        if merged and first <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((first, end))
-    return merged
+    return merged((first, end) for first, end in bounds if first is not None)
 
 
 def summarize_log(

@@ -16,13 +16,13 @@ import jinja2
 from markupsafe import Markup
 
 from kafka_segments.errors.escaping import shown
+from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.report import page_tables, words
 from kafka_segments.report.bins import SizeBins, TimeBins
 from kafka_segments.report.chart_svg import svg_of
 from kafka_segments.report.charts import Chart, bar_chart, codec_chart, time_chart
 from kafka_segments.report.log_charts import damage_chart, log_charts
 from kafka_segments.report.log_summary import LogSummary
-from kafka_segments.report.payload_samples import codec_name
 from kafka_segments.report.report_totals import LogRow, ReportTotals
 
 __all__ = ["PageFacts", "page_of"]

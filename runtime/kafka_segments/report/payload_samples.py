@@ -21,12 +21,13 @@ from kafka_segments.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, decompr
 from kafka_segments.errors import DecodeError, ReadError
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
+from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.report.header_columns import HeaderColumns
 
 if TYPE_CHECKING:
     from kafka_segments.io.filesystems import Places
 
-__all__ = ["CodecTotals", "PayloadSamples", "codec_name"]
+__all__ = ["CodecTotals", "PayloadSamples"]
 
 _NUM_SAMPLED = 24  # batches of each codec in a partition
 _MAX_LEN_SAMPLED = 8 << 20  # bytes of a payload
@@ -66,12 +67,6 @@ class CodecTotals:
     def ratio(self) -> float | None:
         """Decompressed bytes for each compressed one, by the sample; None without one."""
         return self.sampled_decompressed / self.sampled_bytes if self.sampled_bytes else None
-
-
-def codec_name(codec: int) -> str:
-    """Return Kafka's name of a codec, or its number if it is unknown."""
-    names = ("none", *CODEC_NAMES)
-    return names[codec] if 0 <= codec < len(names) else f"unknown ({codec})"
 
 
 class PayloadSamples:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafka_segments.formats.entries import Damage
+from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.report.header_columns import HeaderColumns
-from kafka_segments.report.payload_samples import codec_name
 
 __all__ = ["SegmentTotals"]
 

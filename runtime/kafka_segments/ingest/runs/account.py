@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from kafka_segments.errors import AccountError, ChecksumMismatchError
 from kafka_segments.formats.file_names import PartitionNumber, TopicName
 from kafka_segments.ingest.counting_reader import SplitCounts
-from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.log.findings import Finding, Kind, merged
 from kafka_segments.query.table_words import COUNTS
 
-__all__ = ["Account", "OffsetSpan", "account_of", "crc_failures", "lost_spans", "merged"]
+__all__ = ["Account", "OffsetSpan", "account_of", "crc_failures", "lost_spans"]
 
 OffsetSpan = tuple[int, int]
 """Offsets from the first number on and below the second."""
@@ -144,16 +144,3 @@ def lost_spans(findings: Iterable[Finding], offsets: OffsetSpan) -> list[OffsetS
 def crc_failures(findings: Iterable[Finding]) -> int:
     """Count the findings of wrong checksums."""
     return sum(isinstance(one.error, ChecksumMismatchError) for one in findings if one.kind is Kind.DAMAGE)
-
-
-def merged(spans: Iterable[OffsetSpan]) -> list[OffsetSpan]:
-    """Return spans in order, without overlaps and empty ones."""
-    found: list[OffsetSpan] = []
-    for start, stop in sorted(spans):
-        if start >= stop:
-            continue
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], stop)
-        else:
-            found.append((start, stop))
-    return found
