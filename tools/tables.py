@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from kafka_segments.query.options import IGNORED, OPTIONS, REFUSED, Option
-from kafka_segments.segment.columnar.arrow_schema import MEANINGS, OF_PARTITION, SCHEMA, schema_of
+from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.spark.schema import VIEW_SCHEMAS
 from kafka_segments.spark.writing.write_options import WRITE_OPTIONS
 from kafka_segments.verify.catalogue import CHECKS
@@ -23,6 +24,7 @@ from tools import size_tables
 
 RECORD_VIEW = VIEW_SCHEMAS["records"]
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 MATRIX = DOCS.parent / "tests" / "languages" / "matrix.json"
 
 
@@ -33,8 +35,10 @@ def options() -> Iterator[str]:
     for option in OPTIONS.values():
         name = f"`{option.name}`" + (f" (also `{option.alias}`)" if option.alias else "")
         default = "" if option.default is None else f"`{option.default}`"
-        words = "; ".join(filter(None, (option.help, option.more)))
-        yield f"| {name} | {default} | {words} | {option.kafka} | {', '.join(_also_in(option))} |"
+        further = WORDS["options"].get(option.name, {})
+        words = "; ".join(filter(None, (option.help, further.get("more"))))
+        also_in = ", ".join(_also_in(option, further.get("scan")))
+        yield f"| {name} | {default} | {words} | {further.get('kafka', '')} | {also_in} |"
     ignored = ", ".join(f"`{name}`" for name in ("kafka.bootstrap.servers", *IGNORED))
     words = "mean nothing without a broker; one warning an application names them, not one a `load`"
     yield f"| {ignored}, all other `kafka.*` | | {words} | connections, groups | |"
@@ -48,19 +52,20 @@ def write_options() -> Iterator[str]:
     for option in WRITE_OPTIONS.values():
         name = f"`{option.name}`" + (f" (also `{option.alias}`)" if option.alias else "")
         default = "" if option.default is None else f"`{option.default}`"
-        yield f"| {name} | {default} | {option.help} | {option.kafka} |"
+        kafka = WORDS["write_options"].get(option.name, {}).get("kafka", "")
+        yield f"| {name} | {default} | {option.help} | {kafka} |"
     yield "| all other `kafka.*` | | mean nothing without a broker; a warning names them | producers |"
 
 
-def _also_in(option: Option) -> Iterator[str]:
+def _also_in(option: Option, scan: str | None) -> Iterator[str]:
     if option.group in ("query", "file"):
         yield "`plan`"
     if option.group in ("query", "file") or option.name in ("columns", "timestampOverflow"):
         yield "`ingest -o`"
     if option.flag is not None:
         yield f"`ingest {option.flag}`"
-    if option.scan is not None:
-        yield f"`scan({option.scan}=)`"
+    if scan is not None:
+        yield f"`scan({scan}=)`"
 
 
 def columns() -> Iterator[str]:
@@ -68,7 +73,7 @@ def columns() -> Iterator[str]:
     yield "| column | type | null | what it is | `read_table` | `scan` | `ingest` | Spark source |"
     yield "|---|---|---|---|---|---|---|---|"
     usual, request, directory = "usual", "on request", "directory"
-    for name, meaning in MEANINGS.items():
+    for name, meaning in WORDS["columns"].items():
         if name in OF_PARTITION.names:
             field, readers = OF_PARTITION.field(name), ("", usual, directory)
         elif name in SCHEMA.names:

@@ -10,9 +10,10 @@ import pytest
 from tests.ingest.ingested import locally
 from tests.spark import kafka_rows
 from tests.spark.test_reader import read
+from tools.tables import WORDS
 
 from kafka_segments import read_table, scan
-from kafka_segments.segment.columnar.arrow_schema import FURTHER, MEANINGS, OF_PARTITION, SCHEMA, schema_of
+from kafka_segments.segment.columnar.arrow_schema import FURTHER, OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.spark.columns import SOURCES
 from kafka_segments.spark.schema import VIEW_SCHEMAS, arrow_schema
 
@@ -49,7 +50,7 @@ def described(field: pa.Field) -> str:
 def test_every_column_has_one_type_and_the_connectors_differ_as_listed() -> None:
     ours = pa.schema([*OF_PARTITION, *schema_of([*SCHEMA.names, "timestamp_ms", *FURTHER.names])])
     assert [(field.name, described(field)) for field in ours] == [row[:2] for row in COLUMNS]
-    assert list(MEANINGS) == ours.names
+    assert list(WORDS["columns"]) == ours.names
     sparks = arrow_schema(VIEW_SCHEMAS["records"])
     assert {name: described(sparks.field(name)) for _, _, name, _ in COLUMNS} == {
         name: kind for _, _, name, kind in COLUMNS

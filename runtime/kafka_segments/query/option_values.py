@@ -15,7 +15,6 @@ from kafka_segments.errors import OptionError
 from kafka_segments.query.query import Bound, TopicPartition, at_offsets, at_timestamp, at_timestamps
 
 __all__ = [
-    "PARTITIONS_EXAMPLE",
     "Parser",
     "offsets_or",
     "one_of",
@@ -45,7 +44,7 @@ Parser = Callable[[str, str], Any]
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"": 0, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30}
-PARTITIONS_EXAMPLE = '{"topicA":[0,1]}'
+_PARTITIONS = '{"topicA":[0,1]}'
 _NUMBERS = '{"topicA":{"0":23,"1":-1}}'
 # JavaUtils.timeStringAs; milliseconds without a suffix.
 _DURATIONS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -143,8 +142,8 @@ def to_json(name: str, text: str, example: str) -> dict[str, Any]:
 
 def to_partitions(name: str, text: str) -> frozenset[TopicPartition]:
     found: set[TopicPartition] = set()
-    for topic, partitions in _json(name, text, dict, PARTITIONS_EXAMPLE).items():
-        numbers = _checked_json(partitions, name, text, list, PARTITIONS_EXAMPLE)
+    for topic, partitions in _json(name, text, dict, _PARTITIONS).items():
+        numbers = _checked_json(partitions, name, text, list, _PARTITIONS)
         found |= {(topic, _integer_in(number, name, text)) for number in numbers}
     return frozenset(found)
 

@@ -38,15 +38,12 @@ class Option:
         group: the query, the choice of files, the rows of the Spark source, its streams, or what it writes.
         name: in Spark.
         parse: parser of its text.
-        help: short description, for help texts and docs/spark.md.
+        help: short description, for help texts and docs/spark.md, which has more from tools/tables.toml.
         default: as text, or None.
-        kafka: meaning in Spark's `kafka` source; empty without such an option.
-        more: further text for docs/spark.md.
         alias: another name.
         flag: of `kafka-segments ingest`, and of `plan` if it uses it.
         choices: of the flag.
         metavar: of the flag.
-        scan: the equivalent argument of `scan`.
     """
 
     group: Literal["query", "file", "read", "stream", "write"]
@@ -54,13 +51,10 @@ class Option:
     parse: values.Parser
     help: str
     default: str | None = None
-    kafka: str = ""
-    more: str = ""
     alias: str | None = None
     flag: str | None = None
     choices: tuple[str, ...] | None = None
     metavar: str | None = None
-    scan: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,115 +63,74 @@ class Option:
 
 
 _LEVELS = ("read_uncommitted", "read_committed")
-_SAME = "the same"
-_STREAMS = "see [streams](streaming.md)"
 
 _TABLE = (
-    Option("read", "path", values.to_path,
-        "logs: directories, tiers, `.log` files, patterns, addresses",
-        more="see [stores](stores.md)"),
+    Option("read", "path", values.to_path, "logs: directories, tiers, `.log` files, patterns, addresses"),
     Option("read", "paths", values.to_paths, "several paths, as JSON"),
-    Option("file", "pathGlobFilter", values.to_text, "a pattern of names of `.log` files",
-        more="this and the next five are as in Spark's file sources"),
+    Option("file", "pathGlobFilter", values.to_text, "a pattern of names of `.log` files"),
     Option("file", "recursiveFileLookup", values.to_boolean, "look for partitions at all depths", "false"),
-    Option("file", "modifiedBefore", values.to_moment, "only `.log` files written before this time",
-        more="as in `2026-01-31T12:00:00Z`; one without a zone needs `timeZone`: the session's is not known "
-        "where the source plans"),
+    Option("file", "modifiedBefore", values.to_moment, "only `.log` files written before this time"),
     Option("file", "modifiedAfter", values.to_moment, "only `.log` files written after this time"),
     Option("file", "timeZone", values.to_time_zone, "the zone of these times, for example `Europe/Paris`"),
     Option("file", "ignoreMissingFiles", values.to_boolean, "ignore files that vanish during the listing",
         "false"),
-    Option("query", "subscribe", values.to_names, "topics, with commas between them",
-        kafka="exactly one of `subscribe`, `subscribePattern`, `assign`",
-        more="at most one of the three; with none, everything at the paths. A topic that is not there is an "
-        "error, as there. Internal topics (`__consumer_offsets`, `__transaction_state`, "
-        "`__share_group_state`, `__cluster_metadata`, `__remote_log_metadata`) are read when `subscribe` or "
-        "`assign` names them, or there is nothing else at the paths; else the plan lists them as left out",
-        flag="--subscribe", metavar="TOPICS", scan="topics"),
+    Option("query", "subscribe", values.to_names, "topics, with commas between them", flag="--subscribe",
+        metavar="TOPICS"),
     Option("query", "subscribePattern", values.to_stripped,
-        "topics in whose names this regular expression (Java's syntax) is found", kafka=_SAME,
-        more="what Python's `re` does not have is refused: `\\Q...\\E`, `\\p{...}`, `(?<name>...)`, sets "
-        "within sets", flag="--subscribe-pattern", metavar="PATTERN"),
-    Option("query", "assign", values.to_partitions, "partitions, as JSON", kafka=_SAME,
-        more=f"`{values.PARTITIONS_EXAMPLE}`", scan="partitions"),
+        "topics in whose names this regular expression (Java's syntax) is found", flag="--subscribe-pattern",
+        metavar="PATTERN"),
+    Option("query", "assign", values.to_partitions, "partitions, as JSON"),
     Option("query", "startingOffsets", values.offsets_or("earliest"),
-        "where to begin: `earliest`, or offsets as JSON", "earliest",
-        kafka="the same; a partition that begins after its end fails its task",
-        more="that is an error here while planning, whatever kinds the two are of; a [stream](streaming.md) "
-        "can also begin at `latest`", scan="offsets"),
+        "where to begin: `earliest`, or offsets as JSON", "earliest"),
     Option("query", "endingOffsets", values.offsets_or("latest", "high-watermark", "log-end"),
-        "where to end: `latest`, or offsets as JSON", "latest", kafka=_SAME,
-        more="also `high-watermark` or `log-end` (see [the end](#the-end))", scan="offsets"),
+        "where to end: `latest`, or offsets as JSON", "latest"),
     Option("query", "startingTimestamp", values.to_timestamp,
-        "begin at the first record whose timestamp (in milliseconds) is not below", kafka=_SAME,
-        more="takes precedence over `startingOffsetsByTimestamp`, this over `startingOffsets`, as there; "
-        "ignored ones are logged. Where offsets are missing directly before that record, or damage may "
-        "have held it, reading starts there, with a finding"),
-    Option("query", "endingTimestamp", values.to_timestamp, "end before the first such record", kafka=_SAME),
+        "begin at the first record whose timestamp (in milliseconds) is not below"),
+    Option("query", "endingTimestamp", values.to_timestamp, "end before the first such record"),
     Option("query", "startingOffsetsByTimestamp", values.to_timestamps,
-        "`startingTimestamp` by partition, as JSON", kafka=_SAME),
+        "`startingTimestamp` by partition, as JSON"),
     Option("query", "endingOffsetsByTimestamp", values.to_timestamps,
-        "`endingTimestamp` by partition, as JSON", kafka=_SAME),
+        "`endingTimestamp` by partition, as JSON"),
     Option("query", "startingOffsetsByTimestampStrategy", values.one_of("error", "latest"),
-        "without a record at or after the time: `error`, or `latest` to read nothing", "error", kafka=_SAME),
-    Option("query", "minPartitions", values.to_positive, "tasks at least", kafka=_SAME),
-    Option("query", "maxRecordsPerPartition", values.to_positive, "offsets that a task reads at most",
-        kafka="records"),
+        "without a record at or after the time: `error`, or `latest` to read nothing", "error"),
+    Option("query", "minPartitions", values.to_positive, "tasks at least"),
+    Option("query", "maxRecordsPerPartition", values.to_positive, "offsets that a task reads at most"),
     Option("query", "maxPartitionBytes", values.size_from(1), "bytes of segments that a task reads, about",
-        "256m",
-        more="twice `spark.sql.files.maxPartitionBytes`, since a task of Python's costs some 50 ms before it "
-        "reads, on Spark 4.0 and 4.1 more"),
+        "256m"),
     Option("query", "maxWalkBytes", values.size_from(0),
         "size of the segments whose headers planning may read, all together, where no sound index answers",
-        "1g",
-        more="for a time's offset, how transactions ended (a partition at a time, whatever indexes say), "
-        "cuts, what filters exclude; `0` allows none. Above it, times and outcomes without an answer are "
-        "errors, and the rest is read without cuts and pruning"),
+        "1g"),
     Option("query", "maxTimestampSkewMs", values.to_integer,
-        "no record is earlier than one before it by more than this",
-        more="lets an upper bound on CreateTime exclude segments"),
-    Option("query", "failOnDataLoss", values.to_boolean,
-        "missing offsets are an error", "true", kafka=_SAME,
-        more="see [damage](#damage)"),
+        "no record is earlier than one before it by more than this"),
+    Option("query", "failOnDataLoss", values.to_boolean, "missing offsets are an error", "true"),
     Option("query", "kafka.isolation.level", values.one_of(*_LEVELS),
         "`read_committed` excludes records of aborted transactions, and all after the last stable offset",
-        "read_uncommitted", kafka=_SAME, more="see [transactions](#transactions)", alias="isolationLevel",
-        flag="--isolation", choices=_LEVELS, scan="isolation"),
+        "read_uncommitted", alias="isolationLevel", flag="--isolation", choices=_LEVELS),
     Option("read", "view", values.one_of("records", "batches", "segments", "control", "aborted", "damage"),
-        "what a row is", "records", more="see [views](#views)"),
-    Option("read", "columns", values.to_columns, "names with commas, in order", scan="columns"),
-    Option("read", "includeHeaders", values.to_boolean, "add the column `headers`", "false", kafka=_SAME),
+        "what a row is", "records"),
+    Option("read", "columns", values.to_columns, "names with commas, in order"),
+    Option("read", "includeHeaders", values.to_boolean, "add the column `headers`", "false"),
     Option("read", "headerKeys", values.one_of("text", "binary"),
-        "`text` (bytes that are no UTF-8 replaced as Java does) or `binary`", kafka="text",
-        more="`text`, unless a schema of one's own says otherwise"),
+        "`text` (bytes that are no UTF-8 replaced as Java does) or `binary`"),
     Option("read", "timestampOverflow", values.one_of("error", "null", "clamp"),
-        "`error`, `null` or `clamp`, for milliseconds that microseconds cannot say", "error",
-        kafka="`ArithmeticException: long overflow`", more="in `ingest`, `null` by default"),
+        "`error`, `null` or `clamp`, for milliseconds that microseconds cannot say", "error"),
     Option("read", "mode", values.one_of("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
-        "`FAILFAST`, `PERMISSIVE` or `DROPMALFORMED`", "FAILFAST", more="see [damage](#damage)"),
-    Option("read", "checkCrc", values.to_boolean, "verify the batches' checksums", "true",
-        kafka="consumers' `check.crcs`", flag="--no-crc"),
+        "`FAILFAST`, `PERMISSIVE` or `DROPMALFORMED`", "FAILFAST"),
+    Option("read", "checkCrc", values.to_boolean, "verify the batches' checksums", "true", flag="--no-crc"),
     Option("read", "maxDecompressedBytes", values.size_from(1),
         "bytes that one batch may decompress to, for example `64m`; a larger one is damage",
         f"{DEFAULT_MAX_DECOMPRESSED >> 20}m", flag="--max-decompressed-bytes", metavar="BYTES"),
     Option("read", "replicas", values.one_of("first", "best", "unchecked"),
-        "use of other copies of a partition: `first`, `best` or `unchecked`", "first",
-        more="`first` reads the preferred copy. `best` also reads its damaged offsets from the others. "
-        "`unchecked` means `first`. Planning compares the lineage of copies and the last batch that they "
-        "share; `kafka-segments plan --compare-copies` compares all their headers"),
-    Option("read", "snapshot", values.to_path, "a file that pins what is read",
-        more="see [snapshots](#snapshots)"),
+        "use of other copies of a partition: `first`, `best` or `unchecked`", "first"),
+    Option("read", "snapshot", values.to_path, "a file that pins what is read"),
     Option("read", "pushFilters", values.one_of("never", "once"),
-        "`once` lets the filters of a query exclude segments", "never",
-        more="for a frame that is used for one query only; see [what is read](#what-is-read)"),
+        "`once` lets the filters of a query exclude segments", "never"),
     Option("stream", "maxOffsetsPerTrigger", values.to_positive,
-        "offsets that a batch of a stream has at most, shared among partitions by what they have",
-        kafka=_SAME, more=_STREAMS),
+        "offsets that a batch of a stream has at most, shared among partitions by what they have"),
     Option("stream", "minOffsetsPerTrigger", values.to_positive,
-        "a batch of a stream waits for so many offsets", kafka=_SAME, more=_STREAMS),
+        "a batch of a stream waits for so many offsets"),
     Option("stream", "maxTriggerDelay", values.to_milliseconds,
-        "the longest that a batch waits for `minOffsetsPerTrigger`, since the last one", "15m", kafka=_SAME,
-        more=_STREAMS),
+        "the longest that a batch waits for `minOffsetsPerTrigger`, since the last one", "15m"),
 )  # fmt: skip
 
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}

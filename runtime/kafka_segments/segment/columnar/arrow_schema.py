@@ -17,7 +17,6 @@ from kafka_segments.errors import OptionError
 __all__ = [
     "FURTHER",
     "HEADER_FIELDS",
-    "MEANINGS",
     "NONE",
     "OF_PARTITION",
     "SCHEMA",
@@ -57,23 +56,6 @@ FURTHER = pa.schema(
     ]
 )
 """Columns on request, null where there is none: in batches without it, and in the old formats."""
-
-MEANINGS = {
-    "topic": "name of the topic",
-    "partition": "number of the partition",
-    "offset": "log offset",
-    "timestamp": 'what a consumer is given; null for Kafka\'s "none", which is -1 in files',
-    "timestamp_type": "Kafka's ids: -1 none (magic 0), 0 CreateTime, 1 LogAppendTime",
-    "key": "null and empty differ",
-    "value": "null and empty differ",
-    "headers": "in order, with duplicates; only values may be null; empty if there are none",
-    "timestamp_ms": "the timestamp as it is stored, in milliseconds; -1 for none",
-    "leader_epoch": "of the leader that took the record: its batch's `partition_leader_epoch`",
-    "producer_id": "the producer, if it is idempotent or transactional",
-    "producer_epoch": "its epoch",
-    "sequence": "the producer's number of the record; by its offset, so compaction does not change it",
-}
-"""Meaning of each column, for docs/columns.md."""
 
 STORED = {"timestamp_ms": "timestamp"}
 """Columns that have the numbers of another one as they are stored, where that has nulls."""
