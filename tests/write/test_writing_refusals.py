@@ -15,8 +15,9 @@ from tests.write.builders import built, record
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, KafkaFormatError, OptionError
-from kafka_segments.write.refusals import REFUSALS
+from kafka_segments.write.refusals import all_refusals
 
+REFUSALS = all_refusals()
 ROW = {"offset": 5, "timestamp": 1, "key": b"k", "value": b"v"}
 PRODUCER: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0}
 KRAFT = ("KRAFT_VERSION", {"version": 0, "k_raft_version": 1})
