@@ -98,13 +98,14 @@ def _modules(head: str, only: re.Pattern[str]) -> Any:
     from llvmlite import binding as llvm
     from tools.compiled_functions import functions
 
-    from kafka_segments.native.compiling import compile_to_llvm
+    from kafka_segments.native.compiling import compiled
     from kafka_segments.native.engine import parameters_of
 
     for factory, options in functions():
         if not only.search(symbol_of(factory, options)):
             continue
-        entry, text = compile_to_llvm(factory, options, parameters_of(factory, options))
+        with compiled(factory, options, parameters_of(factory, options)) as found:
+            entry, text = found.fndesc.llvm_func_name, found.library.get_llvm_str()
         module = llvm.parse_assembly(head + re.sub(r"^target .*\n", "", text, flags=re.MULTILINE))
         for value in (*module.functions, *module.global_variables):
             if value.name == entry:

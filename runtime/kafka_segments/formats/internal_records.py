@@ -21,10 +21,8 @@ from kafka_segments_generated.messages import (
     short,
 )
 
-__all__ = ["COORDINATOR_KINDS", "read_coordinator_key", "read_coordinator_value", "read_metadata_record"]
+__all__ = ["read_coordinator_key", "read_coordinator_value", "read_metadata_record"]
 
-COORDINATOR_KINDS = tuple(COORDINATORS)
-"""Kinds of coordinators, each with a topic: of groups (`__consumer_offsets`), transactions, share groups."""
 _FRAME_VERSION = 1
 _HIGHEST_SHORT = (1 << 15) - 1
 _GROUP_METADATA = "GroupMetadataValue"
@@ -38,7 +36,7 @@ def read_coordinator_key(kind: str, key: bytes) -> tuple[int, Json | None]:
     """Read the key of a record in a coordinator's topic.
 
     Args:
-        kind: one of `COORDINATOR_KINDS`.
+        kind: one of `COORDINATORS`.
         key: of the record.
 
     Returns:

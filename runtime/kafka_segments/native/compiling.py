@@ -23,7 +23,7 @@ from kafka_segments.native.intrinsics import INTRINSICS
 from kafka_segments.native.keys import global_names
 from kafka_segments.native.target import settings
 
-__all__ = ["compile_decoder", "compile_to_llvm"]
+__all__ = ["compile_decoder", "compiled"]
 
 # Modules with the building blocks in Python: of generated packages, and for hand-written loops.
 _BLOCKS = (".support", "kafka_segments.native.kernels")
@@ -105,33 +105,16 @@ def compile_decoder(
         The name of the entry point, and an object file. The entry point has numba's own calling convention:
         `int entry(int64 *result, void *unused, int64 table)`.
     """
-    with _compiled(factory, options, parameters) as compiled:
-        _name, _kind, (code, _bitcode) = compiled.library.serialize_using_object_code()
-        return compiled.fndesc.llvm_func_name, code
-
-
-def compile_to_llvm(
-    factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
-) -> tuple[str, str]:
-    """Compile what `factory(**options)` returns, to LLVM's language, optimized.
-
-    Args:
-        factory: a function of a generated module.
-        options: its arguments.
-        parameters: names and annotations of the returned function's parameters.
-
-    Returns:
-        The name of the entry point, as in `compile_decoder`, and the text of a module.
-    """
-    with _compiled(factory, options, parameters) as compiled:
-        return compiled.fndesc.llvm_func_name, compiled.library.get_llvm_str()
+    with compiled(factory, options, parameters) as found:
+        _name, _kind, (code, _bitcode) = found.library.serialize_using_object_code()
+        return found.fndesc.llvm_func_name, code
 
 
 @contextmanager
-def _compiled(
+def compiled(
     factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
 ) -> Iterator[Any]:
-    """The result of numba's compiler, under the settings of this package."""
+    """The result of numba's compiler, under the settings of this package; see `compile_decoder`."""
     assert isinstance(factory, FunctionType)
     arrays = tuple(types.Tuple((types.CPointer(_ELEMENTS[kind]), types.int64)) for _, kind in parameters)
     with warnings.catch_warnings(), settings(**_SETTINGS):
