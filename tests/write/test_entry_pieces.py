@@ -8,7 +8,6 @@ import pytest
 
 from kafka_segments import encode_records
 from kafka_segments.cli.main import main
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.io.storage import open_source
 from kafka_segments.segment.columnar.entry_records import read_entry_records, read_small_entries
 from kafka_segments.write.sizes.entry_pieces import EntryPieces, LeftOut
@@ -34,7 +33,7 @@ def test_records_that_take_more_than_they_may_are_not_read() -> None:
 
 def test_a_run_is_divided_until_its_pieces_are_small() -> None:
     data = zeros(23, MIB)
-    found = list(EntryPieces(DEFAULT_MAX_DECOMPRESSED, 4 * MIB).pieces(memoryview(data), 1000))
+    found = list(EntryPieces(4 * MIB).pieces(memoryview(data), 1000))
     offsets, positions = [], []
     for piece in found:
         assert not isinstance(piece, LeftOut)
@@ -49,7 +48,7 @@ def test_a_run_is_divided_until_its_pieces_are_small() -> None:
 def test_an_entry_that_is_too_large_is_left_out_and_the_rest_is_read() -> None:
     large = encode_records([{"offset": 1, "value": bytes(65 * MIB)}], max_message_bytes=None)
     before, after = zeros(1, 100), encode_records([{"offset": 2, "value": b"after"}])
-    found = list(EntryPieces(DEFAULT_MAX_DECOMPRESSED, 4 * MIB).pieces(memoryview(before + large + after)))
+    found = list(EntryPieces(4 * MIB).pieces(memoryview(before + large + after)))
     (left,) = [one for one in found if isinstance(one, LeftOut)]
     assert (left.position, left.end_position) == (len(before), len(before) + len(large))
     assert sum(one[1].records.num_rows for one in found if not isinstance(one, LeftOut)) == 2

@@ -322,7 +322,7 @@ def _gap_after(newest: SegmentContents, reached: _Held, noted: CheckpointedOffse
 
 
 def swapped_out(
-    noted: CheckpointedOffsets, base_offsets: Sequence[int], end: int = 0
+    noted: CheckpointedOffsets, base_offsets: Sequence[int]
 ) -> Iterator[tuple[int, int | None, str]]:
     """Yield the offsets that exist only in segments which a broker has yet to swap in (LogLoader, `.swap`).
 
@@ -332,12 +332,11 @@ def swapped_out(
     Args:
         noted: the broker's checkpoints.
         base_offsets: of the existing segments, ascending.
-        end: a known end of the log.
 
     Yields:
         The first offset, the last one (None if unknown), and the reason.
     """
-    known = max(end, noted.high_watermark or 0, noted.recovery_point or 0)
+    known = max(noted.high_watermark or 0, noted.recovery_point or 0)
     for base_offset, path in noted.swaps:
         following = next((one for one in base_offsets if one > base_offset), known)
         if following > (noted.log_start_offset or 0) or following <= base_offset:

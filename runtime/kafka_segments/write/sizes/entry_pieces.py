@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.codecs.bounds import ItemBudget
 from kafka_segments.segment.columnar.entry_records import EntryRecords, entry_heads, read_small_entries
 from kafka_segments_generated.columns.kafka_log_segment import COL_POSITION
@@ -45,14 +46,13 @@ class EntryPieces:
     """Reader of runs of entries, in pieces.
 
     Args:
-        max_decompressed: bytes that one batch may decompress to.
         max_together: bytes that the records of several entries may take as Arrow.
     """
 
-    def __init__(self, max_decompressed: int, max_together: int) -> None:
-        self._max_decompressed, self._max_together = max_decompressed, max_together
+    def __init__(self, max_together: int) -> None:
+        self._max_together = max_together
         self._num_read = self._num_content = 0
-        self._items = ItemBudget(max_decompressed)
+        self._items = ItemBudget(DEFAULT_MAX_DECOMPRESSED)
 
     def pieces(self, data: memoryview, position: int = 0) -> Iterator[tuple[int, EntryRecords] | LeftOut]:
         """Yield the entries of a run with the position where they begin, or what is left out.
@@ -84,9 +84,7 @@ class EntryPieces:
     def _read(self, data: memoryview, most: int) -> EntryRecords | None:
         allowed = _ALWAYS_ALLOWED + _EXPANSION * (self._num_read + len(data)) - self._num_content
         most = max(0, min(most, allowed))
-        found = read_small_entries(
-            data, max_decompressed=self._max_decompressed, max_content=most, items=self._items
-        )
+        found = read_small_entries(data, max_content=most, items=self._items)
         if found is not None:
             self._num_read += len(data)
             self._num_content += found.records.nbytes

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.entry_records import read_entry_records
 from kafka_segments.write.sizes.entry_pieces import MAX_OF_ENTRY, EntryPieces, LeftOut
@@ -59,31 +58,22 @@ class Gauge:
     Args:
         forms: the forms.
         on_finding: called with each damaged place.
-        max_decompressed: bytes that one batch may decompress to.
-        num_threads: that encode; None for one a core.
 
     Attributes:
         decoding: the times of decoding.
         num_findings: damaged places so far.
     """
 
-    def __init__(
-        self,
-        forms: Sequence[Form],
-        on_finding: OnFinding,
-        *,
-        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
-        num_threads: int | None = None,
-    ) -> None:
+    def __init__(self, forms: Sequence[Form], on_finding: OnFinding) -> None:
         self._recoders = [(form, Recoder(form)) for form in forms]
         self._magics = sorted({form.magic for form in forms})
         self._on_finding = on_finding
         largest = max((form.batch_size or 0 for form in forms), default=0)
         self._max_together = max(_MAX_TOGETHER, _NUM_TOGETHER * largest)
-        self._pieces = EntryPieces(max_decompressed, self._max_together)
-        self._num_threads = num_threads or os.cpu_count() or 1
+        self._pieces = EntryPieces(self._max_together)
+        self._num_threads = os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._num_threads, "sizes")
-        self.decoding = DecodeTimes(max_decompressed, self._pool)
+        self.decoding = DecodeTimes(self._pool)
         self.num_findings = 0
 
     def __enter__(self) -> Gauge:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, compress
+from kafka_segments.codecs import compress
 from kafka_segments.formats import MAGICS
 from kafka_segments.segment.columnar.entry_records import EntryRecords
 from kafka_segments.segment.segment import open_segment
@@ -215,20 +215,15 @@ def piece_of(entries: EntryRecords) -> GivenEntries:
     return GivenEntries(entries, num_refused, incoming, tuple(_batches(entries)), has_no_data)
 
 
-def time_to_decode(
-    data: bytes, *, is_experimental: bool, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
-) -> int:
+def time_to_decode(data: bytes, *, is_experimental: bool) -> int:
     """Return the CPU time in nanoseconds in which entries are verified and read as Arrow columns.
 
     Args:
         data: the entries.
         is_experimental: whether they are of magic 3.
-        max_decompressed: bytes that one batch may decompress to.
     """
     started = time.thread_time_ns()
-    with open_segment(
-        data, max_decompressed=max_decompressed, experimental_magic3=is_experimental
-    ) as segment:
+    with open_segment(data, experimental_magic3=is_experimental) as segment:
         for _batch in segment.read_batches():
             pass
     return time.thread_time_ns() - started

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.write.sizes.estimate import Estimate
 from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.frame import MeasuredFile
@@ -81,7 +80,6 @@ def measure_sizes(
     limits: SampleLimits | None,
     on_finding: OnFinding,
     progress: Callable[[int, int], None],
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
 ) -> SizeReport:
     """Measure what segments take in other forms.
 
@@ -91,14 +89,13 @@ def measure_sizes(
         limits: of a sample; None reads all entries.
         on_finding: called with each damaged place.
         progress: called with how much is done, and of how much.
-        max_decompressed: bytes that one batch may decompress to.
 
     Raises:
         OptionError: a form that Kafka does not have.
         MissingCodecError: the package of a codec is not installed.
         KafkaFormatError: a file that cannot be read.
     """
-    with Gauge(forms, on_finding, max_decompressed=max_decompressed) as gauge:
+    with Gauge(forms, on_finding) as gauge:
         if limits is None or not any(file.num_data for file in files):
             sample, tally = None, measure_whole(files, gauge, progress)
         else:

@@ -32,12 +32,11 @@ class DecodeTimes:
     """Times in which entries of each form are verified and read as Arrow columns.
 
     Args:
-        max_decompressed: bytes that one batch may decompress to.
         pool: threads that decode what is left at the end, each form in one.
     """
 
-    def __init__(self, max_decompressed: int, pool: Executor) -> None:
-        self._max_decompressed, self._pool = max_decompressed, pool
+    def __init__(self, pool: Executor) -> None:
+        self._pool = pool
         self._forms: dict[Form, _Waiting] = {}
 
     def add(self, form: Form, recoded: EncodedForm, num_source_bytes: int) -> None:
@@ -71,11 +70,7 @@ class DecodeTimes:
         return waiting.nanoseconds / 1e9 * num_source_bytes / waiting.num_decoded_source
 
     def _decode(self, form: Form, waiting: _Waiting) -> None:
-        decode = partial(
-            time_to_decode,
-            is_experimental=form.magic not in MAGICS,
-            max_decompressed=self._max_decompressed,
-        )
+        decode = partial(time_to_decode, is_experimental=form.magic not in MAGICS)
         if not waiting.num_decoded:  # machine code is loaded
             decode(waiting.pieces[0])
         waiting.nanoseconds += decode(b"".join(waiting.pieces))
