@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import closing
 
 from kafka_segments.cli import console
 from kafka_segments.cli.text import counted
 from kafka_segments.io.outputs import (
-    OutputFile,
     check_replaceable,
     discard_directory,
     hidden_sibling,
@@ -17,6 +15,7 @@ from kafka_segments.io.outputs import (
     path_of,
     publish_directory,
 )
+from kafka_segments.write.partition_files import write_beside
 
 __all__ = ["write_export"]
 
@@ -39,9 +38,7 @@ def write_export(directory: str, files: Mapping[str, bytes]) -> None:
         make_directories(hidden)
         for name, content in files.items():
             make_directories(os.path.join(hidden, os.path.dirname(name)))
-            with closing(OutputFile(os.path.join(hidden, name), os.path.join(path, name))) as output:
-                output.write(content)
-                output.finish()
+            write_beside(hidden, path, name, content)
         publish_directory(hidden, destination, path)
         console.say(f"{directory}: {counted(len(files), 'file')} written")
     except BaseException:

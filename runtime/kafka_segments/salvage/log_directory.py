@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 
 from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
 from kafka_segments.formats.building import build_offset_checkpoint
 from kafka_segments.formats.file_names import above
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import OutputFile, sync_directory
+from kafka_segments.io.outputs import sync_directory
 from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERTIES
 from kafka_segments.log.cluster_metadata import QUORUM_STATE, SNAPSHOT, start_error
 from kafka_segments.log.model import PartitionCopy, StoredFile
 from kafka_segments.log.stored_segments import read_file
+from kafka_segments.write.partition_files import write_beside
 
-__all__ = ["metadata_files", "properties_in", "sync_tree", "write_beside", "write_root_files"]
+__all__ = ["metadata_files", "properties_in", "sync_tree", "write_root_files"]
 
 
 def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict[str, bytes], list[str]]:
@@ -76,7 +76,7 @@ def write_root_files(
     if len(properties) == 1:
         contents[META_PROPERTIES] = properties[0]
     for name, content in contents.items():
-        write_beside(directory, named, name, content)
+        write_beside(directory, named, name, content, syncs=False)  # `sync_tree` does it
 
 
 def metadata_files(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict[str, bytes], list[str]]:
@@ -123,13 +123,3 @@ def sync_tree(path: str, named: str) -> None:
                 place = os.path.join(named, os.path.relpath(one, path))
                 detail = f"cannot be written: {error.strerror or error}"
                 raise OutputError(detail, path=place, errno=error.errno) from error
-
-
-def write_beside(directory: str, named: str, name: str, content: bytes) -> None:
-    """Write a file.
-
-    Raises:
-        OutputError: the disk is full, or fails.
-    """
-    with closing(OutputFile(os.path.join(directory, name), os.path.join(named, name))) as file:
-        file.write(content)

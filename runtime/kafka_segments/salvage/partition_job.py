@@ -19,13 +19,14 @@ from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.fragments import Fragment, Fragments
 from kafka_segments.salvage.ledger import Ledger
-from kafka_segments.salvage.log_directory import metadata_files, write_beside
+from kafka_segments.salvage.log_directory import metadata_files
 from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.manifest import PartitionOutcome
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment, follow_only
 from kafka_segments.salvage.quarantine_files import write_quarantine
 from kafka_segments.segment.index_files import LeaderEpoch, read_producer_snapshot
+from kafka_segments.write.partition_files import write_beside
 
 __all__ = ["DonePartition", "Job", "epochs_of", "repeated", "salvage_partition", "seeded_state"]
 
@@ -212,7 +213,7 @@ def _write(
         segments.sort(key=lambda one: one.base_offset)
         sink.write_small_files(plan.end_offset, epochs_of(plan, state), plan.ranked.log.topic_id)
     for file, content in beside.items():
-        write_beside(places[0], places[1], file, content)
+        write_beside(places[0], places[1], file, content, syncs=False)
     kept = [os.path.join(one, "quarantine", name) for one in (job.directory, job.named)]
     write_quarantine(plan, job.progress, *kept)
     return segments

@@ -8,7 +8,7 @@ from contextlib import closing
 from kafka_segments.formats.building import build_leader_epochs, build_partition_metadata
 from kafka_segments.io.outputs import OutputFile
 
-__all__ = ["write_partition_files"]
+__all__ = ["write_beside", "write_partition_files"]
 
 _LEADER_EPOCHS = "leader-epoch-checkpoint"
 _METADATA = "partition.metadata"
@@ -33,7 +33,16 @@ def write_partition_files(
     if topic_id is not None:
         contents[_METADATA] = build_partition_metadata(topic_id)
     for name, content in contents.items():
-        path = os.path.join(directory, name)
-        with closing(OutputFile(path, path)) as file:
-            file.write(content)
+        write_beside(directory, directory, name, content)
+
+
+def write_beside(directory: str, named: str, name: str, content: bytes, *, syncs: bool = True) -> None:
+    """Write a file beside others, and fsync it; `named` is the directory for errors.
+
+    Raises:
+        OutputError: the disk is full, or fails.
+    """
+    with closing(OutputFile(os.path.join(directory, name), os.path.join(named, name))) as file:
+        file.write(content)
+        if syncs:
             file.finish()

@@ -13,6 +13,7 @@ from kafka_segments.segment.index_files import AbortedTxn
 from kafka_segments.write.batch_options import MAX_INT, MAX_LONG
 from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.index_writer import INDEX_SUFFIXES, Indexes
+from kafka_segments.write.partition_files import write_beside
 from kafka_segments.write.producer_state import Producers
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns.kafka_log_segment import (
@@ -247,9 +248,7 @@ class PartitionFiles(Store):
         """
         if self._interval is not None:
             name = f"{end_offset:020d}.snapshot"
-            file = outputs.OutputFile(os.path.join(self._hidden, name), os.path.join(self.path, name))
-            file.write(build_producer_snapshot(producers.entries()))
-            file.finish()
+            write_beside(self._hidden, self.path, name, build_producer_snapshot(producers.entries()))
 
     def publish(self) -> tuple[str, ...]:
         if not self._segments:
