@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
@@ -37,23 +37,11 @@ NEVER = "never"
 ONCE = "once"
 
 
-class Settings(Mapping[str, str]):
+class Settings(dict[str, str]):
     """Settings for stores, by Hadoop's names. They may hold secrets: no text of it shows a value."""
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
-        self._settings = dict(settings or {})
-
-    def __getitem__(self, name: str) -> str:
-        return self._settings[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._settings)
-
-    def __len__(self) -> int:
-        return len(self._settings)
-
     def __repr__(self) -> str:
-        return f"Settings({', '.join(sorted(self._settings))})"
+        return f"Settings({', '.join(sorted(self))})"
 
 
 @dataclass(frozen=True, slots=True)

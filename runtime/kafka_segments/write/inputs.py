@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.segment.columnar.arrow_schema import SCHEMA, STORED, stored_names
-from kafka_segments.write.python_rows import Row, batches_of_rows
+from kafka_segments.write.python_rows import TYPES, Row, batches_of_rows
 from kafka_segments.write.refusals import refused
 
 __all__ = ["Data", "Incoming", "check_array", "iter_incoming"]
@@ -24,14 +24,7 @@ Data: TypeAlias = "pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[p
 """Anything with Arrow's stream interface (as polars and duckdb), or an iterable of Arrow batches and rows."""
 
 _KEY_VALUE = ["key", "value"]
-# Types of the columns as they are written. The timestamp type is an option, so its column is ignored.
-_TYPES = {
-    "offset": pa.int64(),
-    "timestamp": pa.int64(),
-    "key": pa.binary(),
-    "value": pa.binary(),
-    "headers": pa.list_(pa.struct([pa.field(name, pa.binary()) for name in _KEY_VALUE])),
-}
+# The timestamp type is an option, so its column is ignored.
 _IGNORED = "timestamp_type"
 _FINER = ": Kafka keeps milliseconds: give pyarrow.compute.floor_temporal(column, unit='millisecond')"
 # Text is written as it is, without a check that it is UTF-8.
@@ -126,7 +119,7 @@ def _check_columns(schema: pa.Schema) -> None:
         raise OptionError("there must be a column key or a column value")
     for name, field in zip(written, schema, strict=True):
         if name != _IGNORED and not _can_be(field.type, name):
-            raise OptionError(f"column {field.name} is of type {field.type}; it must be {_TYPES[name]}")
+            raise OptionError(f"column {field.name} is of type {field.type}; it must be {TYPES[name]}")
 
 
 def _casts(schema: pa.Schema) -> dict[str, bool]:
@@ -141,7 +134,7 @@ def _is_as_written(kind: Any, name: str) -> bool:
     if name == "timestamp" and pa.types.is_timestamp(kind):
         return bool(kind.unit == "ms")
     if name != "headers" or not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
-        return bool(kind == _TYPES[name])
+        return bool(kind == TYPES[name])
     return all(member.type == pa.binary() for member in kind.value_type.fields)
 
 
@@ -238,7 +231,7 @@ def _as_written(column: pa.Array, name: str) -> pa.Array:
         # In their order: Arrow reorders fields only since version 21.
         fields = [pa.field(member.name, pa.binary()) for member in kind.value_type.fields]
         return column.cast(pa.list_(pa.struct(fields)))
-    return column.cast(_TYPES[name])
+    return column.cast(TYPES[name])
 
 
 def _without_nulls(headers: pa.Array, row: int) -> pa.Array:

@@ -16,7 +16,7 @@ from kafka_segments.segment.columnar.arrow_schema import HEADER_FIELDS
 from kafka_segments.write.batch_options import MAX_LONG, shown
 from kafka_segments.write.refusals import refused
 
-__all__ = ["Row", "batches_of_rows"]
+__all__ = ["TYPES", "Row", "batches_of_rows"]
 
 Row: TypeAlias = Record | Mapping[str, Any] | tuple[Any, ...]
 """A `Record`, a mapping with some of `_NAMES` as keys, or a tuple of all of them."""
@@ -30,13 +30,14 @@ _NAMES = ("offset", "timestamp", "key", "value", "headers")
 _MAX_ROWS = 10_000
 _MAX_BYTES = 4 << 20
 _HEADERS = pa.list_(pa.struct([pa.field(field.name, field.type) for field in HEADER_FIELDS]))
-_TYPES = {
+TYPES = {
     "offset": pa.int64(),
     "timestamp": pa.int64(),
     "key": pa.binary(),
     "value": pa.binary(),
     "headers": _HEADERS,
 }
+"""Types of the columns as they are written."""
 
 
 def batches_of_rows(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
@@ -169,7 +170,7 @@ def _array(name: str, values: Sequence[Any], start: int) -> pa.Array:
 
 
 def _convert(name: str, values: Sequence[Any]) -> pa.Array:
-    return pa.array(values, _TYPES[name], from_pandas=False)
+    return pa.array(values, TYPES[name], from_pandas=False)
 
 
 def _milliseconds(time: datetime, row: int) -> int:
