@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -154,9 +155,7 @@ class Recompression:
             MissingExtraError: something is to be compressed anew, and construct is not installed.
         """
         source = self._source
-        is_opened_here = not isinstance(source, Segment)
-        segment = source if isinstance(source, Segment) else open_segment(source)
-        try:
+        with nullcontext(source) if isinstance(source, Segment) else open_segment(source) as segment:
             for event in segment.iter_entries("skip"):
                 if isinstance(event, Damage):
                     self._damaged(event)
@@ -167,9 +166,6 @@ class Recompression:
                     self.tally.num_bytes_after += len(data)
                     if data:
                         yield data
-        finally:
-            if is_opened_here:
-                segment.close()
 
     def to_bytes(self) -> bytes:
         """Return all bytes; raises as iterating does."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
@@ -50,8 +52,9 @@ class Conversion:
         check_on_damage(on_damage)
         self.report = ConversionReport()
         self._source = source
-        self._max_decompressed = max_decompressed
-        self._experimental_magic3 = experimental_magic3
+        self._open = partial(
+            open_segment, max_decompressed=max_decompressed, experimental_magic3=experimental_magic3
+        )
         self._encoded = self._run(wanted, pieces, on_damage)
         self._is_taken = False
 
@@ -74,9 +77,7 @@ class Conversion:
 
     def _run(self, wanted: Callable[[Batch], bool], pieces: Pieces, on_damage: OnDamage) -> Iterator[bytes]:
         source = self._source
-        is_opened_here = not isinstance(source, Segment)
-        segment = source if isinstance(source, Segment) else self._open(source)
-        try:
+        with nullcontext(source) if isinstance(source, Segment) else self._open(source) as segment:
             entries = read_entries(segment, wanted, on_damage, self.report)
             for piece in pieces(entries, self.report):
                 if isinstance(piece, Untouched):
@@ -90,16 +91,6 @@ class Conversion:
                     self.report.num_records += len(piece.records)
                 self.report.num_bytes += len(data)
                 yield data
-        finally:
-            if is_opened_here:
-                segment.close()
-
-    def _open(self, source: SourceLike) -> Segment:
-        return open_segment(
-            source,
-            max_decompressed=self._max_decompressed,
-            experimental_magic3=self._experimental_magic3,
-        )
 
 
 def down_convert(
