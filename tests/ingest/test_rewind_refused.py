@@ -193,4 +193,4 @@ def test_a_history_holds_the_partitions_of_one_run(ingest: Run, logs: Path, out:
     before = _num_states()
     history = read_history(RunLog(str(out)), str(out))
     assert _num_states() - before == 5
-    assert [number for number, _ in history.accounts()["t", 0]] == [1, 2, 3]
+    assert [number for number, _ in history.accounts["t", 0]] == [1, 2, 3]

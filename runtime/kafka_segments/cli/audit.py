@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             compared = list(audit_logs(table, history, partitions, paths, settings))
     status = _report([*problems, *(one for found in partitions for one in found.problems)])
     status = max(status, _report_logs(compared))
-    for (topic, partition), accounts in history.accounts().items():
+    for (topic, partition), accounts in history.accounts.items():
         for number, account in accounts:
             if account.lost:
                 console.say(f"{topic}-{partition}: {account.lost} offsets were lost in run {number}")

@@ -76,7 +76,7 @@ def audit_table(table: Table, history: History) -> tuple[list[AuditedPartition],
     Raises:
         ReadError: the table cannot be read.
     """
-    accounts = history.accounts()
+    accounts = history.accounts
     files = {
         path: one
         for path, one in table.data_files(history).items()

@@ -25,7 +25,7 @@ WAYS_OUT: WaysOut = {
 def earlier_states(table: Table, known: PartitionState) -> list[PartitionState]:
     """Return the states of a partition after earlier runs that took something of it, the newest first."""
     key = known.topic, known.partition
-    accounts = read_history(table.log, table.destination).accounts().get(key, [])
+    accounts = read_history(table.log, table.destination).accounts.get(key, [])
     return [table.log.read(number).by_partition()[key] for number, _ in reversed(accounts)]
 
 

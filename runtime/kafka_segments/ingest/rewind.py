@@ -258,7 +258,7 @@ class _Cut:
         Raises:
             OptionError: they are more, or fewer.
         """
-        accounts = history.accounts().get(self.key, [])
+        accounts = history.accounts.get(self.key, [])
         expected = sum(one.records for _, one in accounts)
         if self._num_found == expected:
             return
@@ -274,7 +274,7 @@ class _Cut:
     def accounts(self, history: History) -> Iterator[Account]:
         """Yield the account of the part below the offset of the run that took it, if it has such a part."""
         whole = 0
-        for _, one in history.accounts().get(self.key, []):
+        for _, one in history.accounts.get(self.key, []):
             if one.end_offset <= self._end:
                 whole += one.records
             elif one.first_offset < self._end:
@@ -288,7 +288,7 @@ class _Cut:
 
 def _state_at(table: Table, history: History, known: PartitionState, offset: int) -> PartitionState | None:
     """The state of a partition whose next offset is this one; None for none."""
-    accounts = history.accounts().get((known.topic, known.partition), [])
+    accounts = history.accounts.get((known.topic, known.partition), [])
     if not offset or all(one.first_offset > offset for _, one in accounts):
         return None
     ended = [number for number, one in accounts if one.end_offset <= offset]

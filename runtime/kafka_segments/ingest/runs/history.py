@@ -29,6 +29,8 @@ class History:
         files: that the table has, by path.
         damaged: bytes that runs could not decode.
         missing: numbers of runs that are not there.
+        accounts: of each partition, with the numbers of their runs, by topic and number, but for those of
+            runs that were undone by a rewind.
     """
 
     newest: RunState
@@ -37,10 +39,10 @@ class History:
         self.files: dict[str, DataFile] = {}
         self.damaged: list[DamagedBytes] = []
         self.missing = tuple(missing)
-        self._accounts: dict[TopicPartition, list[tuple[int, Account]]] = {}
+        self.accounts: dict[TopicPartition, list[tuple[int, Account]]] = {}
         for run in runs:
             self._add(run)
-        self._accounts = {key: own for key, own in sorted(self._accounts.items()) if own}
+        self.accounts = {key: own for key, own in sorted(self.accounts.items()) if own}
 
     def _add(self, run: RunState) -> None:
         self.newest = run
@@ -50,17 +52,10 @@ class History:
         self.damaged += run.damaged
         for undone in run.rewound:
             key, offset = (undone.topic, undone.partition), undone.offset
-            own = [] if offset is None else self._accounts.get(key, [])
-            self._accounts[key] = [(number, one) for number, one in own if one.end_offset <= (offset or 0)]
+            own = [] if offset is None else self.accounts.get(key, [])
+            self.accounts[key] = [(number, one) for number, one in own if one.end_offset <= (offset or 0)]
         for one in run.accounts:
-            self._accounts.setdefault((one.topic, one.partition), []).append((run.number, one))
-
-    def accounts(self) -> dict[TopicPartition, list[tuple[int, Account]]]:
-        """The accounts of each partition, with the numbers of their runs, by topic and number.
-
-        Those of runs that were undone by a rewind are left out.
-        """
-        return self._accounts
+            self.accounts.setdefault((one.topic, one.partition), []).append((run.number, one))
 
 
 def files_by_partition(files: Iterable[DataFile]) -> dict[TopicPartition, list[DataFile]]:
