@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
@@ -20,14 +21,14 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from kafka_segments.errors import MissingExtraError, OutputError, ReadError
+from kafka_segments.errors import KafkaFormatError, MissingExtraError, ReadError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.table_files import TableFiles, whole_path
 from kafka_segments.ingest.runs.history import History
 from kafka_segments.ingest.runs.run_state import DataFile, RunState
 from kafka_segments.ingest.tables import DELETED_ROWS
-from kafka_segments.ingest.tables.table_base import Table, as_our_errors, rewound_rows
+from kafka_segments.ingest.tables.table_base import SharedTable, as_our_errors, rewound_rows
 from kafka_segments.io.object_store import object_store_options, split_address
 from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION
 
@@ -52,7 +53,7 @@ _DIVISIONS = {
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-class DeltaLakeTable(Table):
+class DeltaLakeTable(SharedTable):
     """A Delta table; see `Table`."""
 
     kind = "delta"
@@ -62,19 +63,9 @@ class DeltaLakeTable(Table):
         super().__init__(destination, settings)
         self._address, self._options = _for_library(destination, settings or {})
 
-    def publish(self, run: RunState) -> None:
-        """Add the files of a committed run to the table, and remove those that it removes."""
-        with as_our_errors("Delta", self.destination, OutputError):
-            self._retry(lambda: self._publish(run))
-
-    def is_published(self, run: RunState) -> bool:
-        """Whether the table has the transaction of a run."""
-        with as_our_errors("Delta", self.destination, ReadError):
-            return self._has(run)
-
     def data_files(self, history: History) -> dict[str, DataFile]:
         """Return the files of the table, by path."""
-        with as_our_errors("Delta", self.destination, ReadError):
+        with self._failures(ReadError):
             table = self._table()
             rows = [] if table is None else pa.table(table.get_add_actions(flatten=True)).to_pylist()
             offset = FileColumns.of(history.newest.settings).offset
@@ -84,15 +75,13 @@ class DeltaLakeTable(Table):
         """Return why files cannot be written anew, by path: columns of others, deletion vectors."""
         paths = list(paths)
         found = super().obstacles(history, paths)
-        with as_our_errors("Delta", self.destination, ReadError):
+        with self._failures(ReadError):
             table = self._table()
             names = set() if table is None else _with_deletions(table)
         return found | {path: DELETED_ROWS for path in paths if path.rpartition("/")[2] in names}
 
-    def _publish(self, run: RunState) -> None:
-        if not self._has(run):  # else its files may be gone by now, lawfully
-            self._bring(run)
-            self._add(run)
+    def _failures(self, kind: type[KafkaFormatError]) -> AbstractContextManager[None]:
+        return as_our_errors("Delta", self.destination, kind)
 
     def _has(self, run: RunState) -> bool:
         table = self._table()

@@ -27,7 +27,7 @@ from kafka_segments.ingest.runs.history import History
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY
 from kafka_segments.ingest.runs.run_state import CatalogTable, DataFile, RunState, TableSettings
 from kafka_segments.ingest.tables import DELETED_ROWS
-from kafka_segments.ingest.tables.table_base import Table, as_our_errors, rewound_rows
+from kafka_segments.ingest.tables.table_base import SharedTable, as_our_errors, rewound_rows
 
 try:
     from pyiceberg.catalog import Catalog, load_catalog
@@ -76,7 +76,7 @@ _TRANSFORMS = {None: (), "date": _DAYS, "hour": ("hour", *_DAYS)}
 """Of timestamps, which have one value in each file, by what files are divided by."""
 
 
-class IcebergTable(Table):
+class IcebergTable(SharedTable):
     """An Iceberg table; see `Table`.
 
     Args:
@@ -128,16 +128,6 @@ class IcebergTable(Table):
                     "--identifier",
                     path=self._name,
                 )
-
-    def publish(self, run: RunState) -> None:
-        """Add the files of a committed run to the table, and remove those that it removes."""
-        with self._failures(OutputError):
-            self._retry(lambda: self._publish(run))
-
-    def is_published(self, run: RunState) -> bool:
-        """Whether the table's property says that a run was added."""
-        with self._failures(ReadError):
-            return self._has(run)
 
     def data_files(self, history: History) -> dict[str, DataFile]:
         """Return the files of the table, by path; where it is not divided by topic, those of runs."""
@@ -230,11 +220,6 @@ class IcebergTable(Table):
         """Name of the property with the number of the newest run: each destination of a table has its own."""
         oldest = self.log.oldest() or run
         return f"{_RUN}.{oldest.run_id.rpartition('-')[2]}"
-
-    def _publish(self, run: RunState) -> None:
-        if not self._has(run):  # else its files may be gone by now, lawfully
-            self._bring(run)
-            self._add(run)
 
     def _has(self, run: RunState) -> bool:
         table = self._existing()

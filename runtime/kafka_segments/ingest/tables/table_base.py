@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,7 +17,7 @@ from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettings
 from kafka_segments.ingest.runs.staging import staging_of
 
-__all__ = ["Table", "as_our_errors", "rewound_rows"]
+__all__ = ["SharedTable", "Table", "as_our_errors", "rewound_rows"]
 
 _MAX_TRIES = 100
 _SECONDS_BETWEEN = 0.05
@@ -40,8 +40,6 @@ class Table:
 
     kind = ""
     is_bare_directory = False
-    _overtaken: tuple[type[Exception], ...] = ()
-    """What is raised where another process commits at the same time."""
 
     def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
         self.destination = destination
@@ -101,17 +99,40 @@ class Table:
         """Bring the files of a committed run to their places."""
         self.log.files.publish(self.root_of(run.run_id), self.destination, run.paths())
 
-    def _retry(self, attempt: Callable[[], None]) -> None:
-        """Try again when another process has written the table meanwhile."""
-        for number in range(_MAX_TRIES):
-            try:
-                attempt()
-            except self._overtaken:
-                if number == _MAX_TRIES - 1:
-                    raise
-                time.sleep(_SECONDS_BETWEEN)
-            else:
-                return
+
+class SharedTable(Table):
+    """A table that other programs write, too: by a library, which adds the files of a run at once."""
+
+    _overtaken: tuple[type[Exception], ...] = ()
+    """What is raised where another process commits at the same time."""
+
+    def publish(self, run: RunState) -> None:
+        """Add the files of a committed run to the table, and remove those that it removes."""
+        with self._failures(OutputError):
+            for number in range(1, _MAX_TRIES + 1):
+                try:
+                    if not self._has(run):  # else its files may be gone by now, lawfully
+                        self._bring(run)
+                        self._add(run)
+                    return
+                except self._overtaken:
+                    if number == _MAX_TRIES:
+                        raise
+                    time.sleep(_SECONDS_BETWEEN)
+
+    def is_published(self, run: RunState) -> bool:
+        """Whether the table has the mark of a run."""
+        with self._failures(ReadError):
+            return self._has(run)
+
+    def _failures(self, kind: type[KafkaFormatError]) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
+    def _has(self, run: RunState) -> bool:
+        raise NotImplementedError
+
+    def _add(self, run: RunState) -> None:
+        raise NotImplementedError
 
 
 def _reason(file: pq.ParquetFile, path: str, columns: FileColumns) -> str | None:
