@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from kafka_segments.errors import DecodeError
 from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, constants, explain, stream
 from kafka_segments_generated.kaitai.aiven_chunk_sizes import AivenChunkSizes
@@ -17,14 +20,19 @@ __all__ = [
 ]
 
 LEN_REDPANDA_HEADER: int = constants(RedpandaBatchHeader).len_header
+T = TypeVar("T")
+
+
+def _read(kind: Callable[[Any], T], data: bytes | memoryview) -> T | None:
+    try:
+        return kind(stream(data))
+    except PARSE_ERRORS:
+        return None
 
 
 def read_redpanda_header(data: bytes | memoryview) -> RedpandaBatchHeader | None:
     """A header of Redpanda's own log format, or None if the bytes are too few."""
-    try:
-        return RedpandaBatchHeader(stream(data))
-    except PARSE_ERRORS:
-        return None
+    return _read(RedpandaBatchHeader, data)
 
 
 def message_0_7_size(data: bytes | memoryview) -> int | None:
@@ -40,10 +48,7 @@ def message_0_7_size(data: bytes | memoryview) -> int | None:
 
 def read_message_0_7(data: bytes | memoryview) -> KafkaMessage07 | None:
     """A message of Kafka 0.7, or None if the bytes cannot be one."""
-    try:
-        return KafkaMessage07(stream(data))
-    except PARSE_ERRORS:
-        return None
+    return _read(KafkaMessage07, data)
 
 
 def read_chunk_sizes(data: bytes | memoryview) -> tuple[int, ...]:
