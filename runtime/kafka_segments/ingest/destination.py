@@ -17,7 +17,7 @@ from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.object_store import split_address
-from kafka_segments.log.log_dir import log_dir_root
+from kafka_segments.log.log_dir import refuse_below_sources
 
 __all__ = ["check_destination", "is_surely_text", "partition_path"]
 
@@ -96,28 +96,23 @@ def check_destination(destination: str, sources: Sequence[str], places: Places) 
     if is_address(destination):
         return _checked_address(destination, sources, places)
     resolved = os.path.realpath(destination)
-    for source in sources:
-        if is_address(source):
-            continue
-        root = log_dir_root(source)
-        if os.path.commonpath([root, resolved]) == root:
-            raise OptionError(
-                f"it lies in the source {root}, where nothing may be written; choose another",
-                path=destination,
-            )
+    refuse_below_sources(sources, resolved, destination)
     try:
-        if os.path.lexists(resolved) and not _is_usable(resolved):
-            raise OptionError(
-                "it is neither an empty directory nor one that ingest has written; choose another",
-                path=destination,
-            )
+        if os.path.lexists(resolved):
+            is_directory = os.path.isdir(resolved)
+            names = os.listdir(resolved) if is_directory else ()
+            _check_usable(names, destination, is_directory=is_directory)
     except OSError as error:
         raise OutputError(f"{error.strerror or error}", path=destination) from error
     return resolved
 
 
 def _checked_address(destination: str, sources: Sequence[str], places: Places) -> str:
-    bucket, key = _bucket_and_key(destination)
+    _, bucket, key = split_address(destination)
+    if not key:
+        raise OptionError(
+            "this is a whole bucket: name a directory in it, which ingest has to itself", path=destination
+        )
     for source in sources:
         if not is_address(source) or not source.partition("://")[1]:
             continue
@@ -128,33 +123,15 @@ def _checked_address(destination: str, sources: Sequence[str], places: Places) -
                 path=destination,
             )
     entry = places.entry(destination)
-    if entry is None:
-        return destination.rstrip("/")
-    names = [one.name for one in places.entries(destination)] if entry.is_directory else [entry.name]
-    if names and (STATE_DIRECTORY not in names or not entry.is_directory):
+    if entry is not None:
+        names = [one.name for one in places.entries(destination)] if entry.is_directory else ()
+        _check_usable(names, destination, is_directory=entry.is_directory)
+    return destination.rstrip("/")
+
+
+def _check_usable(names: Sequence[str], destination: str, *, is_directory: bool) -> None:
+    if not is_directory or (names and STATE_DIRECTORY not in names):
         raise OptionError(
             "it is neither an empty directory nor one that ingest has written; choose another",
             path=destination,
         )
-    return destination.rstrip("/")
-
-
-def _bucket_and_key(destination: str) -> tuple[str, str]:
-    """Bucket and key of an address that can be written to.
-
-    Raises:
-        OptionError: it cannot.
-    """
-    _, bucket, key = split_address(destination)
-    if not key:
-        raise OptionError(
-            "this is a whole bucket: name a directory in it, which ingest has to itself", path=destination
-        )
-    return bucket, key
-
-
-def _is_usable(path: str) -> bool:
-    if not os.path.isdir(path):
-        return False
-    names = os.listdir(path)
-    return not names or STATE_DIRECTORY in names

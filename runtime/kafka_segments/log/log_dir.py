@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Iterable
 from contextlib import closing
+from itertools import chain
 
-from kafka_segments.errors import NotingFaults
-from kafka_segments.formats.file_names import MAX_OFFSET, SEGMENT_NAME, parse_directory_name
+from kafka_segments.errors import NotingFaults, OptionError
+from kafka_segments.formats.file_names import MAX_OFFSET, SEGMENT_NAME, is_address, parse_directory_name
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import ROOT_FILES
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.segment.contents import contents_of
 
-__all__ = ["is_deleted", "log_dir_root", "segments_in", "swaps_in", "without_log"]
+__all__ = ["is_deleted", "log_dir_root", "refuse_below_sources", "segments_in", "swaps_in", "without_log"]
 
 _BESIDE = frozenset(["log", "index", "timeindex", "txnindex", "snapshot"])
 _CLEANED = re.compile(r"(\d{20})\..*\.cleaned", re.ASCII)
@@ -33,6 +35,30 @@ def log_dir_root(path: str | os.PathLike[str]) -> str:
     above = os.path.dirname(directory)
     is_root = any(os.path.exists(os.path.join(above, name)) for name in ROOT_FILES)
     return above if is_root and parse_directory_name(os.path.basename(directory)) else directory
+
+
+def refuse_below_sources(sources: Iterable[str], destination: str, given: str) -> None:
+    """Refuse a destination in a source, or in the log directory of one.
+
+    Args:
+        sources: paths, patterns of paths and addresses.
+        destination: with links resolved.
+        given: the destination as it was given, for the error.
+
+    Raises:
+        OptionError: it is in one.
+    """
+    local = [one for one in sources if one != "-" and not is_address(one)]
+    for path in chain.from_iterable([one] if os.path.lexists(one) else glob.glob(one) for one in local):
+        original = os.path.realpath(path)
+        # For a file that is a link: the directory of its target, and that of the link.
+        beside = os.path.dirname(original), os.path.realpath(os.path.dirname(path) or ".")
+        for folder in (original,) if os.path.isdir(original) else beside:
+            root = log_dir_root(folder)
+            is_kafkas = root != folder or parse_directory_name(os.path.basename(folder)) is not None
+            if (is_kafkas or folder == original) and os.path.commonpath([root, destination]) == root:
+                detail = f"it lies in the source {root}, where nothing may be written; choose another"
+                raise OptionError(detail, path=given)
 
 
 def segments_in(entries: Iterable[FileEntry]) -> list[StoredSegment]:

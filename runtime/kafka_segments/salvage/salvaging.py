@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from kafka_segments.errors import KafkaFormatError, OptionError, OutputError
-from kafka_segments.formats.file_names import is_address
+from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import (
     OutputFile,
@@ -32,7 +31,7 @@ from kafka_segments.io.outputs import (
 )
 from kafka_segments.log.cluster_metadata import with_topic_ids
 from kafka_segments.log.discovery import discover
-from kafka_segments.log.log_dir import log_dir_root
+from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.salvage.digests import Digests
@@ -130,22 +129,8 @@ def check_destination(destination: str, copies: Sequence[PartitionCopy]) -> str:
         OutputError: its parent directory does not exist.
     """
     real = check_replaceable(destination)
-    for copy in copies:
-        if is_address(copy.path):
-            continue
-        for root in {log_dir_root(copy.path), os.path.realpath(os.path.dirname(os.path.abspath(copy.path)))}:
-            if os.path.commonpath([root, real]) == root and root != os.path.dirname(root):
-                is_partitions = root != os.path.realpath(copy.path)
-                if is_partitions and not _is_log_directory(root, copy):
-                    continue
-                detail = f"it is in {root}, as a source is, where nothing may be written; choose another"
-                raise OptionError(detail, path=destination)
+    refuse_below_sources([copy.path or "." for copy in copies], real, destination)
     return real
-
-
-def _is_log_directory(root: str, copy: PartitionCopy) -> bool:
-    """Return whether a directory is the top of a broker's log directory, or a copy's own."""
-    return root in (log_dir_root(copy.path), os.path.realpath(copy.path))
 
 
 class _Counter:
