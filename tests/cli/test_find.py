@@ -287,7 +287,7 @@ def test_a_destination_in_a_source_is_refused(logs: Path, capsys, source: str, d
     os.symlink("logs", "link")
     status, out, err = answer(capsys, "--key", "a", "--to-segment", destination, source)
     assert (status, out) == (2, "")
-    assert err.endswith("; choose another\n") and ": it is in " in err
+    assert err.endswith("; choose another\n") and ": it lies in the source " in err
     assert state_of(logs) == before
 
 

@@ -13,7 +13,7 @@ from tests.log.tiers import TOPIC_ID, aivens, copy_of, kafkas
 from tests.segment.test_commands import Run, run  # noqa: F401
 
 from kafka_segments import open_partition
-from kafka_segments.cli import aborted, dump
+from kafka_segments.cli import sources
 from kafka_segments.errors import DataLossError, OptionError
 from kafka_segments.formats.entries import Damage, Record
 from kafka_segments.io.filesystems import Places
@@ -39,8 +39,7 @@ def in_store(directory: Path, top: str) -> dict[str, bytes]:
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryPlaces:
     """The recorded partition, at an address."""
     places = MemoryPlaces(in_store(TRANSACTIONS, "m:/logs/transactions-0"))
-    for verb in (dump, aborted):
-        monkeypatch.setattr(verb, "Places", lambda *_settings, **_options: places)
+    monkeypatch.setattr(sources, "Places", lambda *_settings, **_options: places)
     for name in ("entry", "entries", "open", "read_whole"):
         here, there = getattr(Places(), name), getattr(places, name)
 

@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_segments.cli import console, jsonl, text
-from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
-from kafka_segments.cli.sources import matches_of
+from kafka_segments.cli import console, jsonl, parsing, text
+from kafka_segments.cli.sources import matches_of, places_of
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError
 from kafka_segments.errors.escaping import escape
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import with_ends
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_files import is_unopened
 from kafka_segments.log.model import PartitionLog
@@ -45,14 +43,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a log directory, a partition's or a tier's directory, or a .log file in one: then only "
         "transactions that reach into that segment; paths, addresses or patterns. Replicas make one log",
     )
-    parser.add_argument(
-        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
-    )
-    parser.add_argument(
-        "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
-    )
-    add_named_options(parser)
-    add_examples(
+    parsing.add_format(parser)
+    parsing.add_no_crc(parser)
+    parsing.add_named_options(parser)
+    parsing.add_examples(
         parser,
         ("aborted /data1/orders-3", "aborted and open transactions of a partition"),
         ("aborted --format jsonl /data1", "of all partitions, a line each"),
@@ -64,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     status = console.CLEAN
     skipped = list[SkippedFiles]()
-    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    places = places_of(arguments)
     with console.waiting("listing segments"):
         paths = [path for given in arguments.sources for path in matches_of(places, given)]
         copies = discover(places, paths, skipped=skipped, prefer_names=True)
@@ -94,9 +88,8 @@ def _print(places: Places, log: PartitionLog, asked: Collection[str], arguments:
     status = console.CLEAN
     try:
         with open_log(places, log, check_crc=arguments.check_crc) as partition:
-            lines = _Lines(partition, asked).lines()
             words = f"reading the batches of {partition.topic}-{partition.partition}"
-            while (line := _next(lines, words)) is not None:
+            for line in console.waited(_Lines(partition, asked).lines(), words):
                 status = max(status, line.status)
                 with console.writing() as stdout:
                     stdout.write(line.jsonl() if arguments.format == "jsonl" else line.text())
@@ -106,11 +99,6 @@ def _print(places: Places, log: PartitionLog, asked: Collection[str], arguments:
         console.say(str(error.with_context(path=error.path or log.copies[0])))
         status = console.NOT_OPENED
     return status
-
-
-def _next(lines: Iterator[_Line], words: str) -> _Line | None:
-    with console.waiting(words):
-        return next(lines, None)
 
 
 @dataclass(frozen=True, slots=True)

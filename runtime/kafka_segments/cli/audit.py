@@ -7,8 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_segments.cli import console
-from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.table_argument import table_of
 from kafka_segments.cli.tables import print_table
 from kafka_segments.formats.file_names import is_address
@@ -45,8 +44,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="RUN",
         help="losses of earlier runs than this one are accepted: they are said, and do not change the status",
     )
-    add_named_options(parser)
-    add_examples(
+    parsing.add_named_options(parser)
+    parsing.add_examples(
         parser,
         ("audit table", "whether the table has each offset once"),
         ("audit table /var/lib/kafka/data", "and what its logs have that it lacks"),
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.sources:
         paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
         with console.waiting("reading logs"):
-            settings = store_settings(named_options(arguments.option, ()))
+            settings = store_settings(parsing.named_options(arguments.option, ()))
             compared = list(audit_logs(table, history, partitions, paths, settings))
     status = _report([*problems, *(one for found in partitions for one in found.problems)])
     status = max(status, _report_logs(compared))

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from contextlib import ExitStack
-from functools import partial
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.file_outcomes import FileOutcomes
-from kafka_segments.cli.opened_files import (
-    CommittedFiles,
-    Open,
-    Readable,
-    fast_rows_if_there,
-    open_given,
-)
-from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
+from kafka_segments.cli.opened_files import Open, Readable, fast_rows_if_there, file_opener
 from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
-from kafka_segments.cli.sources import GivenFile, files_of
+from kafka_segments.cli.sources import GivenFile, files_of, places_of
 from kafka_segments.errors import (
     KafkaFormatError,
 )
 from kafka_segments.formats.entries import Damage, Record
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.findings import damage_words
 from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions
@@ -46,13 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog="Exit status: 0 clean, 1 damage (all sound records were printed), 2 wrong usage or a file "
         "that cannot be opened, 3 the output could not be written.",
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="PATH",
-        help="a .log file, a pattern of such, a partition's, a log or a tier's directory; paths or "
-        "addresses; - is standard input",
-    )
+    parsing.add_files(parser, "; - is standard input")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--print", dest="what", choices=("value", "key", "headers"), default="value", help="default: value"
@@ -75,13 +58,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--base64", action="store_true", help="keys, values and headers in base64, so that any bytes survive"
     )
     add_selection_options(parser)
-    add_count(parser, "--limit", "end after N records")
+    parsing.add_count(parser, "--limit", "end after N records")
     add_isolation_option(parser)
-    parser.add_argument(
-        "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
-    )
-    add_named_options(parser)
-    add_examples(
+    parsing.add_no_crc(parser)
+    parsing.add_named_options(parser)
+    parsing.add_examples(
         parser,
         ("cat --print key logs/orders-0", "the keys, one a line"),
         (
@@ -105,26 +86,24 @@ def run(arguments: argparse.Namespace) -> int:
     offsets = RequestedOffsets.parse(arguments.offsets or ":")
     times = time_of("--since", arguments.since), time_of("--until", arguments.until)
     conditions = Conditions((), offsets.start, offsets.end, *times)
-    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    places = places_of(arguments)
     options = {"check_crc": arguments.check_crc}
-    with ExitStack() as stack:
-        way: Open = partial(open_given, places, options, False)
-        if arguments.isolation == "read_committed":
-            way = stack.enter_context(CommittedFiles(places, options)).open
+    with file_opener(places, arguments.isolation, options) as way:
         cat = _Cat(way, conditions, template, unescaped(arguments.delimiter), arguments.limit)
         try:
             files = list(files_of(places, arguments.files))
             cat.files(files)
             cat.flush()
             if not cat.is_over:
-                cat.gaps(places, [file.path for file in files if isinstance(file, GivenFile)])
+                paths = [file.path for file in files if isinstance(file, GivenFile)]
+                cat.outcomes.report_gaps(places, paths, conditions.touches)
         except BrokenPipeError:
             console.silence_stdout()
-    return cat.status
+    return cat.outcomes.status
 
 
 class _Cat:
-    """Printer of records on standard output; `status` is the greatest of the files'."""
+    """Printer of records on standard output."""
 
     def __init__(
         self,
@@ -134,17 +113,12 @@ class _Cat:
         delimiter: bytes,
         limit: int | None,
     ) -> None:
-        self._outcomes = FileOutcomes()
+        self.outcomes = FileOutcomes()
         self._open, self._conditions = open_file, conditions
         self._template, self._delimiter, self._left = template, delimiter, limit
         self._rows = ManyRows(fast_rows_if_there)
         self._block: list[bytes] = []
         self._len_block = 0
-
-    @property
-    def status(self) -> int:
-        """The exit status so far."""
-        return self._outcomes.status
 
     @property
     def is_over(self) -> bool:
@@ -156,10 +130,7 @@ class _Cat:
         for one in found:
             if self.is_over:
                 return
-            if isinstance(one, KafkaFormatError):
-                self._outcomes.refuse(one)
-            else:
-                self._outcomes.read(self._open, one, self._segment)
+            self.outcomes.read(self._open, one, self._segment)
 
     def flush(self) -> None:
         """Write what is kept."""
@@ -168,13 +139,9 @@ class _Cat:
             stdout.write(b"".join(block))
             stdout.flush()
 
-    def gaps(self, places: Places, paths: Sequence[str]) -> None:
-        """Report on standard error what segments of one partition lack between them."""
-        self._outcomes.report_gaps(places, paths, self._conditions.touches)
-
     def _segment(self, segment: Readable) -> None:
         file = RecordFile.of(segment.path)
-        for event in self._outcomes.events(segment, self._conditions.may_hold, self._rows):
+        for event in self.outcomes.events(segment, self._conditions.may_hold, self._rows):
             if isinstance(event, Damage):
                 self._say_damage(event)
             elif isinstance(event, Record) and event.control is None and self._conditions.holds(event):
@@ -192,5 +159,5 @@ class _Cat:
 
     def _say_damage(self, damage: Damage) -> None:
         if self._conditions.touches(damage):
-            self._outcomes.damaged(damage)
+            self.outcomes.damaged(damage)
             console.say(damage_words(damage))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import (
     JobProgress,
     add_engine_options,
@@ -13,7 +13,6 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.parsing import add_examples, add_named_options
 from kafka_segments.cli.table_argument import table_of
 from kafka_segments.query import option_values as values
 
@@ -43,10 +42,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="write a bloom filter of the keys into each new file; without it these have none",
     )
-    add_named_options(parser)
+    parsing.add_named_options(parser)
     add_engine_options(parser)
     add_progress_option(parser)
-    add_examples(
+    parsing.add_examples(
         parser,
         ("compact table --target-size 512m", "files of half a gigabyte"),
     )

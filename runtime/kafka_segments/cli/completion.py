@@ -6,8 +6,7 @@ import argparse
 from functools import partial
 from types import ModuleType
 
-from kafka_segments.cli import console
-from kafka_segments.cli.parsing import add_examples, arguments_of
+from kafka_segments.cli import console, parsing
 from kafka_segments.errors import MissingExtraError
 
 __all__ = ["add_parser", "run"]
@@ -35,7 +34,7 @@ def add_parser(
         "be written.",
     )
     parser.add_argument("shell", choices=SHELLS, help="the shell")
-    add_examples(
+    parsing.add_examples(
         parser,
         (
             "completion bash > ~/.local/share/bash-completion/completions/kafka-segments",
@@ -55,17 +54,12 @@ def run(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     """
     shtab = _shtab()
     for parser in (command, *_subcommands(command)):
-        for argument in arguments_of(parser):
+        for argument in parsing.arguments_of(parser):
             name = argument.metavar if isinstance(argument.metavar, str) else ""
             if name in _PATHS and argument.choices is None:
                 argument.complete = shtab.FILE  # type: ignore[attr-defined]
     script = str(shtab.complete(command, shell=arguments.shell))
-    try:
-        with console.writing() as stdout:
-            stdout.write(script.encode() + b"\n")
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    console.print_all([script.encode() + b"\n"])
     return console.CLEAN
 
 
@@ -73,7 +67,7 @@ def _subcommands(command: argparse.ArgumentParser) -> list[argparse.ArgumentPars
     """The parsers of all subcommands."""
     return [
         parser
-        for argument in arguments_of(command)
+        for argument in parsing.arguments_of(command)
         if argument.nargs == argparse.PARSER and isinstance(argument.choices, dict)
         for one in argument.choices.values()
         for parser in (one, *_subcommands(one))

@@ -7,8 +7,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import BinaryIO, TextIO
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, TextIO, TypeVar
 
 from kafka_segments.errors import DecodeError, OutputError, UnknownFormatError
 from kafka_segments.errors.escaping import shown
@@ -21,9 +21,11 @@ __all__ = [
     "NOT_WRITTEN",
     "is_coloured",
     "is_terminal",
+    "print_all",
     "say",
     "silence_stdout",
     "status_of",
+    "waited",
     "waiting",
     "writing",
 ]
@@ -33,6 +35,8 @@ FINDINGS = 1
 NOT_OPENED = 2
 NOT_WRITTEN = 3
 INTERRUPTED = 130
+
+T = TypeVar("T")
 
 _SECONDS_BEFORE = 2.0  # that a terminal shows nothing
 _CLEAR_LINE = "\r\x1b[K"
@@ -98,6 +102,16 @@ def waiting(words: str) -> Iterator[None]:
         line.end()
 
 
+def waited(found: Iterator[T], words: str) -> Iterator[T]:
+    """Yield what an iterator finds; each time show what is being done, as `waiting`."""
+    while True:
+        with waiting(words):
+            one = next(found, None)
+        if one is None:
+            return
+        yield one
+
+
 class _WaitingLine:
     """A line that says what is being done, drawn again each second by a thread."""
 
@@ -152,6 +166,20 @@ def writing() -> Iterator[BinaryIO]:
         if isinstance(error, OutputError):
             raise
         raise OutputError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def print_all(pieces: Iterable[bytes]) -> None:
+    """Write all pieces to standard output; end quietly if its reader has closed the pipe.
+
+    Raises:
+        OutputError: see `writing`.
+    """
+    try:
+        with writing() as stdout:
+            stdout.writelines(pieces)
+            stdout.flush()
+    except BrokenPipeError:
+        silence_stdout()
 
 
 def silence_stdout() -> None:

@@ -6,14 +6,12 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import refuse_other_file
-from kafka_segments.cli.parsing import add_examples
 from kafka_segments.errors import MissingCodecError, OptionError
 from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import parse_directory_name
 from kafka_segments.log.findings import damage_words
-from kafka_segments.log.log_dir import log_dir_root
+from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.segment.recompression import Recompression, recompress
 
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="to magic 3: the layout with the metadata of all records before keys and values",
     )
-    add_examples(
+    parsing.add_examples(
         parser,
         (
             "convert old/t-0/00000000000000000000.log new.log --to-magic 2",
@@ -135,21 +133,9 @@ def _checked_destination(source: str, destination: str) -> str:
         OptionError: it is the source, or in the source's partition or the log directory around that.
     """
     resolved = os.path.realpath(destination)
-    if source == "-":
-        return resolved
-    original = os.path.realpath(source)
-    if resolved == original:
+    if source != "-" and resolved == os.path.realpath(source):
         raise OptionError("it is the source; choose another", path=destination)
-    # For a source that is a link: the directory of its target, and that of the link.
-    places = os.path.dirname(original), os.path.realpath(os.path.dirname(source) or ".")
-    for directory in filter(os.path.isdir, places):
-        root = log_dir_root(directory)
-        is_kafkas = root != directory or parse_directory_name(os.path.basename(directory)) is not None
-        if is_kafkas and os.path.commonpath([root, resolved]) == root:
-            raise OptionError(
-                f"it is in {root}, as the source is, where nothing may be written; choose another",
-                path=destination,
-            )
+    refuse_below_sources([source], resolved, destination)
     return resolved
 
 
@@ -201,9 +187,4 @@ def _refuse_options(arguments: argparse.Namespace, use: str, *names: str) -> Non
 def _print_report(conversion: Conversion | Recompression, form: str) -> None:
     report = conversion.tally if isinstance(conversion, Recompression) else conversion.report
     text = report.to_jsonl() if form == "jsonl" else report.to_text()
-    try:
-        with console.writing() as stdout:
-            stdout.write(text.encode())
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    console.print_all([text.encode()])

@@ -9,31 +9,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from kafka_segments.cli import console, jsonl, text
+from kafka_segments.cli import console, jsonl, parsing, text
 from kafka_segments.cli.file_outcomes import FileOutcomes
-from kafka_segments.cli.opened_files import (
-    CommittedFiles,
-    Event,
-    Open,
-    Readable,
-    fast_rows_if_there,
-    open_given,
-)
-from kafka_segments.cli.parsing import LIKE_KAFKA, add_examples, add_named_options, named_options
+from kafka_segments.cli.opened_files import Event, Open, Readable, fast_rows_if_there, file_opener
 from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option
-from kafka_segments.cli.sources import GivenFile, files_of
+from kafka_segments.cli.sources import GivenFile, files_of, places_of
 from kafka_segments.errors import (
     KafkaFormatError,
     OptionError,
 )
 from kafka_segments.formats.entries import Batch, Damage, Record
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.findings import damage_words
 from kafka_segments.segment.batch_records import ManyRows
 from kafka_segments.segment.segment import Segment
@@ -57,19 +47,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a .log or .checkpoint file, a pattern of such, a partition's, a log or a tier's directory (all "
         "its segments, in order); paths or addresses; - is standard input",
     )
-    parser.add_argument(
-        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
-    )
+    parsing.add_format(parser)
     parser.add_argument("--headers-only", action="store_true", help="batches only; payloads are not read")
     parser.add_argument(
         "--offsets", metavar="A:B", help="only records with A <= offset < B; either may be left out"
     )
-    parser.add_argument(
-        "--no-crc",
-        dest="check_crc",
-        action="store_false",
-        help="do not compute checksums (crc_valid is null)",
-    )
+    parsing.add_no_crc(parser, "do not compute checksums (crc_valid is null)")
     add_isolation_option(parser)
     parser.add_argument(
         "--experimental-magic3",
@@ -77,16 +60,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="read batches of magic 3 too, a proposal that Kafka discarded; never for other files, where one "
         "wrong bit makes a batch look like that",
     )
-    add_named_options(parser)
+    parsing.add_named_options(parser)
     parser.add_argument(
-        LIKE_KAFKA,
+        parsing.LIKE_KAFKA,
         dest="like_kafka",
         action="store_const",
         const=(),
         help="print what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte; all that follows are "
         "arguments of that, as in --like-kafka --files 0.log --print-data-log",
     )
-    add_examples(
+    parsing.add_examples(
         parser,
         ("dump /data1/orders-3", "all segments of a partition"),
         ("dump --offsets 500:510 --format jsonl /data1/orders-3/*.log", "ten records as JSON lines"),
@@ -118,11 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise OptionError("--experimental-magic3 reads files one by one, without --isolation read_committed")
     if arguments.headers_only and arguments.check_crc:
         console.say("--headers-only does not verify checksums: damage inside of batches is not found")
-    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
-    with ExitStack() as stack:
-        way: Open = partial(open_given, places, options, is_experimental)
-        if arguments.isolation == "read_committed":
-            way = stack.enter_context(CommittedFiles(places, options)).open
+    places = places_of(arguments)
+    with file_opener(places, arguments.isolation, options, is_experimental=is_experimental) as way:
         dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
         try:
             files = list(files_of(places, arguments.files))
@@ -132,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
                 dump.gaps(places, [file.path for file in files if isinstance(file, GivenFile)])
         except BrokenPipeError:
             console.silence_stdout()
-    return dump.status
+    return dump.outcomes.status
 
 
 @dataclass(slots=True)
@@ -157,7 +137,7 @@ class _Span:
 
 
 class _Dump:
-    """Printer of files on standard output; `status` is the greatest of theirs.
+    """Printer of files on standard output.
 
     Args:
         offsets: what to print; None prints everything.
@@ -169,7 +149,7 @@ class _Dump:
     def __init__(
         self, offsets: RequestedOffsets | None, open_file: Open, *, is_text: bool, headers_only: bool
     ) -> None:
-        self._outcomes = FileOutcomes()
+        self.outcomes = FileOutcomes()
         self._open = open_file
         self._headers_only = headers_only
         self._is_text = is_text
@@ -182,20 +162,12 @@ class _Dump:
         self._rows = ManyRows(fast_rows_if_there)
         self._span = _Span()
 
-    @property
-    def status(self) -> int:
-        """The exit status so far."""
-        return self._outcomes.status
-
     def files(self, found: Sequence[GivenFile | KafkaFormatError]) -> None:
         """Print files; report those that cannot be opened on standard error."""
         for one in found:
-            if isinstance(one, KafkaFormatError):
-                self._outcomes.refuse(one)
-                continue
-            if self._is_text and len(found) > 1:
+            if self._is_text and len(found) > 1 and isinstance(one, GivenFile):
                 self._write(text.file_line(one.path))
-            self._outcomes.read(self._open, one, self._segment)
+            self.outcomes.read(self._open, one, self._segment)
         if self._offsets is not None and not self._offsets.is_empty and not self._span.num_shown:
             console.say(f"nothing is printed: --offsets {self._offsets} asks for none of {self._span}")
 
@@ -206,7 +178,7 @@ class _Dump:
     def gaps(self, places: Places, paths: Sequence[str]) -> None:
         """Report on standard error what segments of one partition lack between them."""
         start, end = (None, None) if self._offsets is None else (self._offsets.start, self._offsets.end)
-        self._outcomes.report_gaps(places, paths, lambda gap: gap.touches(start, end))
+        self.outcomes.report_gaps(places, paths, lambda gap: gap.touches(start, end))
 
     def flush(self) -> None:
         with console.writing() as stdout:
@@ -239,10 +211,10 @@ class _Dump:
         return _select(partial(self._events, segment), self._offsets, self._headers_only, self._span)
 
     def _events(self, segment: Readable, wanted: Callable[[Batch], bool] | None) -> Iterator[Event]:
-        return self._outcomes.events(segment, wanted, self._rows)
+        return self.outcomes.events(segment, wanted, self._rows)
 
     def _tell_damage(self, damage: Damage) -> None:
-        self._outcomes.damaged(damage)
+        self.outcomes.damaged(damage)
         if self._is_damage_repeated:
             console.say(f"{damage_words(damage)}; {text.remedy(damage)}")
 

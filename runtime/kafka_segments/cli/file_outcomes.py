@@ -48,7 +48,9 @@ class FileOutcomes:
         self._said.add(str(error))
         self.found(console.NOT_OPENED)
 
-    def read(self, open_file: Open, file: GivenFile, work: Callable[[Readable], None]) -> None:
+    def read(
+        self, open_file: Open, file: GivenFile | KafkaFormatError, work: Callable[[Readable], None]
+    ) -> None:
         """Open a file and do some work with it; what is wrong with the file is reported.
 
         One that was given by its own name has to be a log.
@@ -56,6 +58,9 @@ class FileOutcomes:
         Raises:
             OutputError: the work's output cannot be written.
         """
+        if isinstance(file, KafkaFormatError):
+            self.refuse(file)
+            return
         try:
             if file.segment is None:
                 refuse_other_file(file.path)

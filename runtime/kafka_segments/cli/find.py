@@ -10,24 +10,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.file_outcomes import FileOutcomes
-from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, open_given_source, searches
+from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
 from kafka_segments.cli.opened_files import CommittedFiles
-from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
 from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
-from kafka_segments.cli.sources import GivenFile, files_of, refuse_below_sources
+from kafka_segments.cli.sources import GivenFile, files_of, places_of
 from kafka_segments.errors import (
     KafkaFormatError,
     OptionError,
 )
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.findings import damage_words
 from kafka_segments.log.isolation_view import IsolatedSegment
+from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import (
@@ -56,13 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog="Exit status: 0 clean, whether or not something was found, 1 damage or a record that could "
         "not be judged, 2 wrong usage or a file that cannot be opened, 3 the output could not be written.",
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="PATH",
-        help="a .log file, a pattern of such, a partition's, a log or a tier's directory; paths or "
-        "addresses; - is standard input",
-    )
+    parsing.add_files(parser, "; - is standard input")
     _add_conditions(parser)
     add_isolation_option(parser)
     _add_output_options(parser)
@@ -70,15 +63,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     checks.add_argument(
         "--all-crc", action="store_true", help="verify the checksums of all batches, to find all damage"
     )
-    checks.add_argument(
-        "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
-    )
-    add_count(
+    parsing.add_no_crc(checks)
+    parsing.add_count(
         parser, "--jobs", "processes that search; the order of the output is that of the files", default=1
     )
-    add_named_options(parser)
+    parsing.add_named_options(parser)
     add_progress_option(parser)
-    add_examples(
+    parsing.add_examples(
         parser,
         ("find --key user-42 logs", "the records with a key"),
         ("find --text 'card declined' --since 2026-01-31 logs", "text anywhere in a record, from a day on"),
@@ -131,7 +122,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         help="default: text, for people; jsonl has the lines of dump",
     )
     parser.add_argument("--count", action="store_true", help="print how many, and not the records")
-    add_count(parser, "--limit", "end after N records")
+    parsing.add_count(parser, "--limit", "end after N records")
     parser.add_argument(
         "--to-segment",
         metavar="DIR",
@@ -143,7 +134,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     conditions = _conditions(arguments)
-    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    places = places_of(arguments)
     with console.waiting("listing segments"):
         files = list(files_of(places, arguments.files))
     is_committed = arguments.isolation == "read_committed"
@@ -167,7 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
         console.silence_stdout()
     finally:
         output.discard()
-    return find.status
+    return find.outcomes.status
 
 
 def _progress(arguments: argparse.Namespace, stack: ExitStack) -> Callable[[int, int], None]:
@@ -215,12 +206,12 @@ def _tests(arguments: argparse.Namespace) -> Iterator[ContentTest]:
 
 
 class _Find:
-    """Search of files; `status` is the greatest of theirs."""
+    """Search of files."""
 
     def __init__(
         self, places: Places, conditions: Conditions, output: FindOutput, arguments: argparse.Namespace
     ) -> None:
-        self.counts, self._outcomes = SearchCounts(), FileOutcomes()
+        self.counts, self.outcomes = SearchCounts(), FileOutcomes()
         self._places, self._conditions, self._output = places, conditions, output
         self._limit: int | None = arguments.limit
         self._jobs: int = arguments.jobs
@@ -235,11 +226,6 @@ class _Find:
         )
 
     @property
-    def status(self) -> int:
-        """The exit status so far."""
-        return self._outcomes.status
-
-    @property
     def _is_over(self) -> bool:
         num_found = self.counts.num_records + self.counts.num_raw_places
         return self._limit is not None and num_found >= self._limit
@@ -248,7 +234,7 @@ class _Find:
         """Search files; report those that cannot be opened on standard error."""
         for one in given:
             if isinstance(one, KafkaFormatError):
-                self._outcomes.refuse(one)
+                self.outcomes.refuse(one)
         files = [one for one in given if isinstance(one, GivenFile)]
         total, done = sum(map(_size_of, files)), 0
         with searches(self._task, files, self._jobs) as found:
@@ -260,11 +246,11 @@ class _Find:
                 done += _size_of(file)
                 show(done, total)
         paths = [file.path for file in files]
-        self._outcomes.report_gaps(self._places, paths, self._conditions.touches)
+        self.outcomes.report_gaps(self._places, paths, self._conditions.touches)
 
     def _events(self, events: Iterator[FileEvent], file: GivenFile) -> None:
         def read(batch: Batch) -> bytes:
-            with closing(open_given_source(self._places, file)) as source:
+            with closing(file.open(self._places)) as source:
                 return bytes(source.read(batch.position, batch.size))
 
         view: IsolatedSegment | None = None
@@ -273,17 +259,17 @@ class _Find:
                 with self.committed.open(file) as view:  # its answers need no open file
                     pass
             except KafkaFormatError as error:
-                self._outcomes.refuse(error.with_context(path=error.path or file.path))
+                self.outcomes.refuse(error.with_context(path=error.path or file.path))
                 deque(events, 0)  # a process may send what it finds in the next file only then
                 return
-        while (event := _next(events, file.path)) is not None:
+        for event in console.waited(events, f"searching {file.path}"):
             if isinstance(event, SearchCounts):
                 self.counts += event
             elif isinstance(event, UnusedIndex):
                 console.say(str(event.error))
-                self._outcomes.found()
+                self.outcomes.found()
             elif isinstance(event, KafkaFormatError):
-                self._outcomes.refuse(event)
+                self.outcomes.refuse(event)
             elif not (view and isinstance(event, FoundRecord)) or view.shows(event.batch, event.record):
                 self._take(event, read)
                 if self._is_over:
@@ -301,18 +287,13 @@ class _Find:
             num_undecided=isinstance(found, UndecidedPlace),
         )
         if isinstance(found, UndecidedPlace):
-            self._outcomes.found()
+            self.outcomes.found()
             if self._is_repeated:
                 console.say(undecided_words(found))
         elif isinstance(found, Damage):
-            self._outcomes.damaged(found)
+            self.outcomes.damaged(found)
             if self._is_repeated:
                 console.say(damage_words(found))
-
-
-def _next(events: Iterator[FileEvent], path: str) -> FileEvent | None:
-    with console.waiting(f"searching {path}"):
-        return next(events, None)
 
 
 def _size_of(file: GivenFile) -> int:

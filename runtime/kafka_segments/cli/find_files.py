@@ -18,10 +18,8 @@ from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.opened_files import fast_rows_if_there
 from kafka_segments.cli.sources import GivenFile
 from kafka_segments.errors import KafkaFormatError, ReadError
-from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source, open_source
-from kafka_segments.log.opening import open_stored
+from kafka_segments.io.storage import Source
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.found import Finds, FoundRecord, SearchCounts
 from kafka_segments.search.pruning import position_to_begin
@@ -30,7 +28,7 @@ from kafka_segments.search.time_bound import TimeBound
 from kafka_segments.segment.batch_records import ManyRows
 from kafka_segments.segment.segment import open_segment
 
-__all__ = ["FileEvent", "FileTask", "UnusedIndex", "open_given_source", "searches"]
+__all__ = ["FileEvent", "FileTask", "UnusedIndex", "searches"]
 
 _MAX_BYTES, _MAX_EVENTS = 256 << 10, 1000  # of one message
 
@@ -68,7 +66,7 @@ class FileTask:
         try:
             if file.segment is None:
                 refuse_other_file(file.path)
-            with closing(open_given_source(self._places, file)) as source, self._bound.ticking():
+            with closing(file.open(self._places)) as source, self._bound.ticking():
                 with open_segment(source) as segment:
                     if file.segment is None:
                         check_is_log(segment)
@@ -87,17 +85,6 @@ class FileTask:
         )
         yield from search.events(source.size if position is None else position)
         yield search.counts
-
-
-def open_given_source(places: Places, file: GivenFile) -> Source:
-    """Open a file for reading; close it afterwards.
-
-    Raises:
-        KafkaFormatError: it cannot be opened.
-    """
-    if file.segment is not None:
-        return open_stored(places, file.segment)
-    return places.open(file.path) if is_address(file.path) else open_source(file.path)
 
 
 @contextmanager

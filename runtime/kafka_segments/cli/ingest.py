@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import (
     JobProgress,
     add_engine_options,
@@ -16,7 +16,6 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
 from kafka_segments.cli.run_files import add_run_file_options, check_run_files, write_run_files
 from kafka_segments.cli.tables import print_table
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
@@ -52,13 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "was, unless the message says that this is not known), 130, 143 or 129 ended by Ctrl-C, SIGTERM or "
         "SIGHUP.",
     )
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        metavar="SRC",
-        help="a log directory, a partition's directory, a tier, a .log file, a pattern of such; of this "
-        "machine or by address",
-    )
+    parsing.add_sources(parser, metavar="SRC")
     parser.add_argument(
         "destination",
         metavar="DEST",
@@ -72,7 +65,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
     )
-    add_examples(
+    parsing.add_examples(
         parser,
         ("ingest /var/lib/kafka/data table", "all topics into Parquet; the next run goes on from there"),
         (
@@ -84,7 +77,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_read_options(parser: argparse.ArgumentParser) -> None:
-    add_options(
+    parsing.add_options(
         parser, "subscribe", "subscribePattern", "kafka.isolation.level", "checkCrc", "maxDecompressedBytes"
     )
     parser.add_argument(
@@ -96,7 +89,7 @@ def _add_read_options(parser: argparse.ArgumentParser) -> None:
         "default: stop",
     )
     about = f"an option of the Spark source that chooses what is read: {', '.join(_OPTIONS)}"
-    add_named_options(parser, about)
+    parsing.add_named_options(parser, about)
 
 
 def _add_table_options(parser: argparse.ArgumentParser) -> None:
@@ -191,7 +184,7 @@ def _request(arguments: argparse.Namespace) -> Request:
     from kafka_segments.ingest.files.parquet import check_bloom_filter
     from kafka_segments.ingest.job import Request
 
-    options = named_options(arguments.option, _OPTIONS) | options_of(arguments)
+    options = parsing.named_options(arguments.option, _OPTIONS) | parsing.options_of(arguments)
     given = GivenOptions({"timestampOverflow": "null"} | options)
     columns = _columns(given["columns"], arguments.layout)
     if arguments.bloom_filter:

@@ -89,15 +89,6 @@ def _damage(damage: Damage) -> dict[str, Any]:
     }
 
 
-def _padding(padding: Padding) -> dict[str, Any]:
-    return {
-        "type": "padding",
-        "path": padding.path,
-        "position": padding.position,
-        "end_position": padding.end_position,
-    }
-
-
 def _base64(data: bytes | None) -> bytes:
     return b"null" if data is None else b'"%b"' % b2a_base64(data, newline=False)
 
@@ -106,5 +97,5 @@ _OBJECTS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Batch: _batch,
     ExperimentalBatch: _experimental_batch,
     Damage: _damage,
-    Padding: _padding,
+    Padding: lambda padding: {"type": "padding"} | asdict(padding),
 }

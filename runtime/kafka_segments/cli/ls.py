@@ -8,16 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
-from kafka_segments.cli.ls_lines import Listing, write_listing
+from kafka_segments.cli.ls_lines import Listing, listing_lines
 from kafka_segments.cli.ls_rows import LEVELS, SORT_KEYS, ListRow, row_of, rows_at, sorted_rows
-from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
-from kafka_segments.cli.sources import paths_of
+from kafka_segments.cli.sources import paths_of, places_of
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import real_path
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Kind, of_kinds
 from kafka_segments.log.model import PartitionCopy, StoredSegment
@@ -46,13 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "file beside the segments, 2 something that cannot be opened (the rest was listed), 3 the output "
         "could not be written.",
     )
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        metavar="PATH",
-        help="log directories, partitions' directories, tiers, .log files, patterns of such; paths or "
-        "addresses",
-    )
+    parsing.add_sources(parser)
     levels = parser.add_mutually_exclusive_group()
     levels.add_argument(
         "--level", choices=LEVELS, default="copies", help="what a line stands for; default: copies"
@@ -68,13 +60,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--sort", choices=SORT_KEYS, default="name", help="order of lines; default: name")
     parser.add_argument("-r", "--reverse", action="store_true", help="in reverse order")
     parser.add_argument("--bytes", action="store_true", help="sizes as numbers of bytes")
-    parser.add_argument(
-        "--format", choices=("jsonl", "csv", "text"), default="text", help="default: text, for people"
-    )
-    add_count(parser, "--jobs", "segments that are read at once", default=1)
-    add_named_options(parser)
+    parsing.add_format(parser, "csv")
+    parsing.add_count(parser, "--jobs", "segments that are read at once", default=1)
+    parsing.add_named_options(parser)
     add_progress_option(parser)
-    add_examples(
+    parsing.add_examples(
         parser,
         ("ls /var/lib/kafka/data", "each partition's directory"),
         ("ls --level topics --sort size -r /data1 /data2", "the largest topics of two disks first"),
@@ -87,10 +77,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     draw = is_drawn(arguments)
-    places = Places(store_settings(named_options(arguments.option, ())))
+    places = places_of(arguments, keep_cache=False)
     skipped: list[SkippedFiles] = []
     with console.waiting("listing directories"):
-        copies, status = _copies(places, arguments.paths, skipped)
+        copies, status = _copies(places, arguments.sources, skipped)
     read = figures_by_headers if arguments.headers else figures_by_ends
     with ExitStack() as stack:
         show = delayed_progress(stack, "reading headers", draw=draw, verb="ls")
@@ -108,12 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         status = max(status, console.FINDINGS)
     for other in (*skipped, *of_kinds(findings, *LEFT_OUT_KINDS)):
         console.say(str(other))
-    try:
-        with console.writing() as stdout:
-            write_listing(listing, arguments.format, stdout, is_human=not arguments.bytes)
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    console.print_all(listing_lines(listing, arguments.format, is_human=not arguments.bytes))
     return status
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 from kafka_segments.cli import jsonl
 from kafka_segments.cli.jobs import size_words
@@ -18,7 +18,7 @@ from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
 from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.log.skipped_files import SkippedFiles
 
-__all__ = ["Listing", "write_listing"]
+__all__ = ["Listing", "listing_lines"]
 
 _TITLES = ("segments", "start", "end", "size", "first time", "last time", "codecs", "formats", "records")
 _NAMES = ("topic", "partition", "directory", "path", "base_offset")
@@ -59,23 +59,21 @@ class Listing:
     findings: Sequence[Finding]
 
 
-def write_listing(listing: Listing, form: str, output: BinaryIO, *, is_human: bool) -> None:
-    """Write a listing.
+def listing_lines(listing: Listing, form: str, *, is_human: bool) -> Iterator[bytes]:
+    """Yield what is printed of a listing.
 
     Args:
         listing: what is listed.
         form: "text", "jsonl" or "csv".
-        output: where to.
         is_human: sizes with units, in text.
     """
     if form == "jsonl":
-        for values in _objects(listing):
-            output.write(jsonl.encode(values))
+        yield from map(jsonl.encode, _objects(listing))
     elif form == "csv":
-        output.write(_csv(listing.rows).encode())
+        yield _csv(listing.rows).encode()
     else:
-        lines = "".join(f"{line}\n" for line in _lines(listing, is_human=is_human))
-        output.write(lines.encode("utf-8", "backslashreplace"))
+        for line in _lines(listing, is_human=is_human):
+            yield f"{line}\n".encode("utf-8", "backslashreplace")
 
 
 def _objects(listing: Listing) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Protocol
 
 from kafka_segments.cli import console
@@ -20,7 +21,7 @@ from kafka_segments.log.partition import Partition
 from kafka_segments.segment.batch_records import Rows
 from kafka_segments.segment.segment import Segment, fast_rows, open_segment
 
-__all__ = ["CommittedFiles", "Event", "Open", "Readable", "fast_rows_if_there", "open_given"]
+__all__ = ["CommittedFiles", "Event", "Open", "Readable", "fast_rows_if_there", "file_opener"]
 
 Event = Batch | Record | Damage | Padding
 
@@ -72,7 +73,19 @@ class CommittedFiles:
         return self._partition.open_isolated(path)
 
 
-def open_given(places: Places, options: dict[str, bool], is_experimental: bool, file: GivenFile) -> Segment:
+@contextmanager
+def file_opener(
+    places: Places, isolation: str, options: dict[str, bool], *, is_experimental: bool = False
+) -> Iterator[Open]:
+    """Yield what opens files at an isolation level."""
+    if isolation == "read_committed":
+        with CommittedFiles(places, options) as committed:
+            yield committed.open
+    else:
+        yield partial(_open_given, places, options, is_experimental)
+
+
+def _open_given(places: Places, options: dict[str, bool], is_experimental: bool, file: GivenFile) -> Segment:
     """Open a file; what was found in a directory and is no regular file is refused."""
     if file.segment is not None and not is_experimental:
         return open_segment_of(places, file.segment, **options)

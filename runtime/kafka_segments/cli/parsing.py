@@ -19,8 +19,12 @@ __all__ = [
     "LIKE_KAFKA",
     "add_count",
     "add_examples",
+    "add_files",
+    "add_format",
     "add_named_options",
+    "add_no_crc",
     "add_options",
+    "add_sources",
     "arguments_of",
     "named_options",
     "new_parser",
@@ -166,6 +170,33 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 def options_of(arguments: argparse.Namespace) -> dict[str, str]:
     """The options that flags were given for, as text by name."""
     return {name: text for name, text in vars(arguments).items() if name in OPTIONS and text is not None}
+
+
+def add_files(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """Add the files that a verb reads one by one; `more` follows in the help."""
+    about = "a .log file, a pattern of such, a partition's, a log or a tier's directory; paths or addresses"
+    parser.add_argument("files", nargs="+", metavar="PATH", help=about + more)
+
+
+def add_sources(
+    parser: argparse.ArgumentParser, more: str = "", *, metavar: str = "PATH", nargs: str = "+"
+) -> None:
+    """Add the paths at which a verb looks for partitions; `more` follows in the help."""
+    about = "log directories, partitions' directories, tiers, .log files, patterns of such, of this machine "
+    about += "or by address (s3a://BUCKET/PATH)"
+    parser.add_argument("sources", nargs=nargs, metavar=metavar, help=about + more)
+
+
+def add_format(
+    parser: argparse.ArgumentParser, *others: str, about: str = "default: text, for people"
+) -> None:
+    """Add `--format`: text, JSON lines or another one."""
+    parser.add_argument("--format", choices=(*others, "jsonl", "text"), default="text", help=about)
+
+
+def add_no_crc(parser: argparse._ActionsContainer, about: str = "trust the batches' checksums") -> None:
+    """Add `--no-crc`, which sets `check_crc`."""
+    parser.add_argument("--no-crc", dest="check_crc", action="store_false", help=about)
 
 
 def add_count(parser: argparse.ArgumentParser, flag: str, about: str, *, default: int | None = None) -> None:

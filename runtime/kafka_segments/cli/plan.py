@@ -7,13 +7,10 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from itertools import chain, groupby
 from typing import Any
 
-from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
-from kafka_segments.cli.sources import refuse_below_sources
+from kafka_segments.cli import console, jsonl, parsing
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -24,11 +21,13 @@ from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_check import check_log
+from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.offsets import Range
+from kafka_segments.query.option_values import time_of
 from kafka_segments.query.options import option_names
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Column, Condition, Query, TopicPartition
@@ -56,15 +55,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "file beside the segments that is wrong, 2 something that cannot be opened, or options that "
         "contradict each other.",
     )
-    parser.add_argument(
-        "sources",
-        nargs="*",
-        metavar="SRC",
-        help="what load() is given: log directories, partitions' directories, tiers, .log files, patterns of "
-        "such, of this machine or by address (s3a://BUCKET/PATH)",
-    )
-    add_named_options(parser, f"an option of the source: {', '.join(_OPTIONS)}")
-    add_options(parser, "subscribe", "subscribePattern", "kafka.isolation.level")
+    parsing.add_sources(parser, ", as load() takes them", metavar="SRC", nargs="*")
+    parsing.add_named_options(parser, f"an option of the source: {', '.join(_OPTIONS)}")
+    parsing.add_options(parser, "subscribe", "subscribePattern", "kafka.isolation.level")
     parser.add_argument(
         "-w",
         "--where",
@@ -82,10 +75,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="also compare the batch headers of all copies (replicas, disks, tiers) of what is read, and "
         "report sound batches that differ; this reads every copy, in stores too",
     )
-    parser.add_argument(
-        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
-    )
-    add_examples(
+    parsing.add_format(parser)
+    parsing.add_examples(
         parser,
         ("plan /var/lib/kafka/data --subscribe orders", "what a query of a topic reads"),
         ("plan /data1 --where 'timestamp >= 2026-01-31T12:00:00Z'", "which segments a condition leaves"),
@@ -95,7 +86,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    options = named_options(arguments.option, _OPTIONS) | options_of(arguments)
+    options = parsing.named_options(arguments.option, _OPTIONS) | parsing.options_of(arguments)
     if arguments.snapshot is not None:
         check_with_snapshot(options)
     query = replace(query_of(options), conditions=tuple(_conditions(arguments.where)))
@@ -110,14 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
         made = _checked(plan(logs, query, places, committed), logs, query, places)
         if arguments.compare_copies:
             made = _compared(made, places)
-    try:
-        with console.writing() as stdout:
-            for values, words in _lines(made, query, changed, skipped):
-                is_jsonl = arguments.format == "jsonl"
-                stdout.write(jsonl.encode(values) if is_jsonl else f"{shown(words)}\n".encode())
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    is_jsonl = arguments.format == "jsonl"
+    lines = _lines(made, query, changed, skipped)
+    console.print_all(
+        jsonl.encode(values) if is_jsonl else f"{shown(words)}\n".encode() for values, words in lines
+    )
     is_lost = query.fail_on_data_loss and (made.of(Kind.LOST) or changed)
     return console.FINDINGS if is_lost or made.of(*_WRONG) else console.CLEAN
 
@@ -221,14 +209,7 @@ def _number(column: str, value: str, text: str) -> int:
         return int(value)
     if column != "timestamp":
         raise OptionError(f"--where {text!r}: {column} takes a number, which {value!r} is not")
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        raise OptionError(
-            f"--where {text!r}: give a timestamp in milliseconds, or as in 2026-01-31T12:00:00Z"
-        ) from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    return time_of(f"--where {text!r}:", value) or 0
 
 
 def _condition(column: Column, operator: str, value: int, text: str) -> Condition:

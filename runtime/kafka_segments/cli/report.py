@@ -9,15 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import kafka_segments
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import checked_file, is_single_file
-from kafka_segments.cli.parsing import add_examples, add_named_options, add_options, named_options, options_of
-from kafka_segments.cli.sources import refuse_below_sources
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.options import option_names
@@ -47,13 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "the segments that is wrong (the page is written), 2 something that cannot be opened (the page has "
         "the rest), or wrong usage, 3 the page could not be written.",
     )
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        metavar="PATH",
-        help="log directories, partitions' directories, tiers, .log files, patterns of such, of this machine "
-        "or by address (s3a://BUCKET/PATH)",
-    )
+    parsing.add_sources(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="the page: a file that does not exist"
     )
@@ -63,12 +56,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="also show the bytes of damaged places, and the first and last messages of each partition that "
         "is shown in detail: keys, values and headers",
     )
-    parser.add_argument(
-        "--no-crc",
-        dest="check_crc",
-        action="store_false",
-        help="trust the batches' checksums: damage inside of batches is not found",
-    )
+    parsing.add_no_crc(parser, "trust the batches' checksums: damage inside of batches is not found")
     parser.add_argument(
         "--max-partitions",
         type=int,
@@ -77,9 +65,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=f"show so many partitions in detail, at most {_MAX_DETAILS}: those with damage first, then the "
         "largest; default: 12",
     )
-    add_options(parser, "subscribe", "subscribePattern")
-    add_named_options(parser, f"which files count: {', '.join(_OPTIONS)}", flags=("--option",))
-    add_examples(
+    parsing.add_options(parser, "subscribe", "subscribePattern")
+    parsing.add_named_options(parser, f"which files count: {', '.join(_OPTIONS)}", flags=("--option",))
+    parsing.add_examples(
         parser,
         ("report /var/lib/kafka/data -o logs.html", "one page about all partitions"),
     )
@@ -97,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise OptionError(f"--max-partitions is {arguments.max_partitions}; give 0 to {_MAX_DETAILS}")
     check_addresses()
     destination = _checked_destination(arguments.sources, arguments.output)
-    options = named_options(arguments.option, _OPTIONS)
+    options = parsing.named_options(arguments.option, _OPTIONS)
     places = Places(store_settings(options))
     skipped: list[SkippedFiles] = []
     with console.waiting("listing segments"):
@@ -158,7 +146,7 @@ def _logs(
     """
     single = [path for path in arguments.sources if is_single_file(path)]
     others = [path for path in arguments.sources if path not in single]
-    query = query_of(options_of(arguments))
+    query = query_of(parsing.options_of(arguments))
     paths = [path if is_address(path) else os.path.abspath(path) for path in others]
     if paths:
         is_all = query.topics == Topics()  # the verdict is about internal topics, too

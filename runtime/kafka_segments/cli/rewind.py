@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import add_engine_options, engine_of
-from kafka_segments.cli.parsing import add_examples, add_named_options
 from kafka_segments.cli.table_argument import table_of
 from kafka_segments.errors import OptionError
 
@@ -46,9 +45,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=_offset,
         help="where the next run begins; 0: all rows are removed, and the id of the topic is forgotten",
     )
-    add_named_options(parser)
+    parsing.add_named_options(parser)
     add_engine_options(parser)
-    add_examples(
+    parsing.add_examples(
         parser,
         ("rewind table orders:3 --to-offset 500", "a partition is read again from offset 500 on"),
     )

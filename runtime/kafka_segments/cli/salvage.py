@@ -8,19 +8,17 @@ from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kafka_segments.cli import console, jsonl
+from kafka_segments.cli import console, jsonl, parsing
 from kafka_segments.cli.jobs import (
     add_progress_option,
     delayed_progress,
     is_drawn,
     size_words,
 )
-from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
+from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.findings import loss_words
 
 if TYPE_CHECKING:
@@ -48,13 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "wrong usage or a partition that cannot be salvaged (the rest was), 3 the result could not be "
         "written (nothing is left of it).",
     )
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        metavar="SRC",
-        help="log directories, partitions' directories, tiers, .log files, patterns of such, of this machine "
-        "or by address (s3a://BUCKET/PATH)",
-    )
+    parsing.add_sources(parser, metavar="SRC")
     parser.add_argument(
         "destination",
         nargs="?",
@@ -72,12 +64,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the topics' retention.ms, to say what a broker would delete at once; -1 is none; default: 7 "
         "days",
     )
-    add_count(parser, "--jobs", "partitions to work on at a time", default=1)
-    parser.add_argument(
-        "--format", choices=("jsonl", "text"), default="text", help="of the summary; default: text"
-    )
+    parsing.add_count(parser, "--jobs", "partitions to work on at a time", default=1)
+    parsing.add_format(parser, about="of the summary; default: text")
     add_source_options(parser)
-    add_examples(
+    parsing.add_examples(
         parser,
         ("salvage /mnt/disk1/kafka --dry-run", "what would become of each byte"),
         (
@@ -91,7 +81,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of verbs that copy batches."""
-    add_named_options(parser)
+    parsing.add_named_options(parser)
     add_progress_option(parser)
 
 
@@ -101,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     sources, destination = _paths(arguments)
     is_bar = is_drawn(arguments)
-    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    places = places_of(arguments)
     with ExitStack() as stack:
         progress = delayed_progress(stack, "reading", draw=is_bar, verb="salvage")
         found = salvage(
@@ -116,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         console.say(str(skipped))
     for note in found.notes:
         console.say(note)
-    _print(found, arguments)
+    console.print_all(_output(found, arguments))
     return _status(found)
 
 
@@ -128,16 +118,6 @@ def _paths(arguments: argparse.Namespace) -> tuple[list[str], str | None]:
     if len(given) < 2:
         raise OptionError("give DEST after the sources, or --dry-run")
     return given[:-1], given[-1]
-
-
-def _print(found: Salvaged, arguments: argparse.Namespace) -> None:
-    try:
-        with console.writing() as stdout:
-            for data in _output(found, arguments):
-                stdout.write(data)
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
 
 
 def _output(found: Salvaged, arguments: argparse.Namespace) -> Iterator[bytes]:

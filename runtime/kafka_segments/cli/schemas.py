@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from kafka_segments.cli import console, jsonl
+from kafka_segments.cli import console, jsonl, parsing
 from kafka_segments.cli.export_directory import write_export
 from kafka_segments.cli.kaitai_compiler import LANGUAGES, compile_schemas
-from kafka_segments.cli.parsing import add_examples
 from kafka_segments.cli.webide_export import export_for_webide
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.generated_files import read_generated_files
@@ -29,10 +28,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = verbs.add_parser("list", help="list the schemas", description="List the schemas.")
-    listing.add_argument(
-        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
-    )
-    add_examples(listing, ("schemas list", "each schema, and the files that it reads"))
+    parsing.add_format(listing)
+    parsing.add_examples(listing, ("schemas list", "each schema, and the files that it reads"))
     listing.set_defaults(run=run_list)
     export = verbs.add_parser(
         "export",
@@ -70,7 +67,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FILE",
         help="with --webide: segments, files beside them (those of a segment come along), or directories",
     )
-    add_examples(
+    parsing.add_examples(
         export,
         ("schemas export schemas", "the .ksy files"),
         ("schemas export classes --language java --package org.example", "classes for Java"),
@@ -85,15 +82,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run_list(arguments: argparse.Namespace) -> int:
     """Run `schemas list`; return the exit status."""
     schemas = list_schemas()
-    try:
-        with console.writing() as stdout:
-            if arguments.format == "jsonl":
-                stdout.writelines(jsonl.encode(_values(one)) for one in schemas)
-            else:
-                stdout.writelines(_lines(one).encode() for one in schemas)
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    is_jsonl = arguments.format == "jsonl"
+    console.print_all(jsonl.encode(_values(one)) if is_jsonl else _lines(one).encode() for one in schemas)
     return console.CLEAN
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from kafka_segments.cli import jsonl
 from kafka_segments.cli.jobs import size_words
@@ -15,7 +15,7 @@ from kafka_segments.cli.text import counted
 from kafka_segments.write.convert import LOSSES
 from kafka_segments.write.sizes import FormSize, SizeReport
 
-__all__ = ["write_report"]
+__all__ = ["report_lines"]
 
 _KEYS: tuple[str, ...] = (
     "magic",
@@ -33,22 +33,20 @@ _KEYS: tuple[str, ...] = (
 _TITLES = ("format", "bytes", "ratio", "records a batch", "encode s", "decode s")
 
 
-def write_report(report: SizeReport, form: str, output: BinaryIO, *, seed: int) -> None:
-    """Write a report.
+def report_lines(report: SizeReport, form: str, *, seed: int) -> Iterator[bytes]:
+    """Yield what is printed of a report.
 
     Args:
         report: the report.
         form: "text", "jsonl" or "csv".
-        output: where to.
         seed: of the sample.
     """
     if form == "jsonl":
-        for values in _objects(report, seed):
-            output.write(jsonl.encode(values))
+        yield from map(jsonl.encode, _objects(report, seed))
     elif form == "csv":
-        output.write(_csv(report).encode())
+        yield _csv(report).encode()
     else:
-        output.write("".join(f"{line}\n" for line in _lines(report, seed)).encode())
+        yield from (f"{line}\n".encode() for line in _lines(report, seed))
 
 
 def _objects(report: SizeReport, seed: int) -> Iterator[dict[str, Any]]:

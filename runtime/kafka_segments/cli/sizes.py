@@ -9,18 +9,13 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
-from kafka_segments.cli.parsing import add_examples, add_named_options, named_options
-from kafka_segments.cli.sources import GivenFile, files_of
+from kafka_segments.cli.sources import GivenFile, files_of, places_of
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.formats import EXPERIMENTAL_MAGICS, MAGICS
-from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source, open_source
-from kafka_segments.io.store_settings import store_settings
-from kafka_segments.log.opening import open_stored
 from kafka_segments.query.option_values import size_from
 
 if TYPE_CHECKING:
@@ -46,12 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog="Exit status: 0 clean, 1 damage in what was read, 2 wrong usage or a file that cannot be "
         "opened, 3 the output could not be written.",
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="PATH",
-        help="a .log file, a pattern of such, a partition's, a log or a tier's directory; paths or addresses",
-    )
+    parsing.add_files(parser)
     parser.add_argument(
         "--magic",
         type=int,
@@ -90,12 +80,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--sample", metavar="BYTES", help="read a sample of so many bytes, whatever time that takes"
     )
-    parser.add_argument(
-        "--format", choices=("csv", "jsonl", "text"), default="text", help="default: text, for people"
-    )
-    add_named_options(parser)
+    parsing.add_format(parser, "csv")
+    parsing.add_named_options(parser)
     add_progress_option(parser)
-    add_examples(
+    parsing.add_examples(
         parser,
         ("sizes /data1/orders-3 --compression zstd:3,19", "what a partition would take with zstd"),
     )
@@ -104,12 +92,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.cli.size_lines import write_report
+    from kafka_segments.cli.size_lines import report_lines
 
     is_bar = is_drawn(arguments)
     started = time.monotonic()
     forms = _forms(arguments)
-    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    places = places_of(arguments)
     files, status = _data_files(places, arguments.files)
     if not files:
         return status
@@ -117,12 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     findings = _Findings()
     report = _measured(files, forms, limits, findings, is_bar=is_bar)
     findings.say_rest()
-    try:
-        with console.writing() as stdout:
-            write_report(report, arguments.format, stdout, seed=arguments.seed)
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    console.print_all(report_lines(report, arguments.format, seed=arguments.seed))
     return max(status, console.FINDINGS if report.num_findings else console.CLEAN)
 
 
@@ -223,7 +206,7 @@ def _data_files(places: Places, given: Sequence[str]) -> tuple[list[MeasuredFile
                 if isinstance(one, KafkaFormatError):
                     raise one
                 _refuse(one)
-                found.append(data_file(FileToMeasure(one.path, partial(_open, places, one))))
+                found.append(data_file(FileToMeasure(one.path, partial(one.open, places, only_files=True))))
             except KafkaFormatError as error:
                 console.say(str(error))
                 status = max(status, console.status_of(error))
@@ -238,9 +221,3 @@ def _refuse(file: GivenFile) -> None:
         raise OptionError("standard input cannot be measured: it is read in several places; give a file")
     if file.segment is None:
         refuse_other_file(file.path)
-
-
-def _open(places: Places, file: GivenFile) -> Source:
-    if file.segment is not None:
-        return open_stored(places, file.segment)
-    return places.open(file.path) if is_address(file.path) else open_source(file.path, only_files=True)

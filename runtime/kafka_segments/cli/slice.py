@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from kafka_segments.cli import console, jsonl
+from kafka_segments.cli import console, jsonl, parsing
 from kafka_segments.cli.jobs import delayed_progress, is_drawn
-from kafka_segments.cli.parsing import add_examples, named_options
 from kafka_segments.cli.salvage import add_source_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options
+from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import NO_END
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.query.option_values import time_of
 
 if TYPE_CHECKING:
@@ -47,11 +45,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a directory that does not exist or is empty; a broker wants it to be named TOPIC-PARTITION",
     )
     add_selection_options(parser)
-    parser.add_argument(
-        "--format", choices=("jsonl", "text"), default="text", help="of the summary; default: text"
-    )
+    parsing.add_format(parser, about="of the summary; default: text")
     add_source_options(parser)
-    add_examples(
+    parsing.add_examples(
         parser,
         ("slice logs/orders-0 cut/orders-0 --offsets 1000:2000", "the batches with these offsets"),
         (
@@ -76,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         time_of("--until", arguments.until),
     )
     is_bar = is_drawn(arguments)
-    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
+    places = places_of(arguments)
     with ExitStack() as stack:
         progress = delayed_progress(stack, "reading", draw=is_bar, verb="slice")
         found = slice_partition(
@@ -89,13 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         console.say(f"{place}: {fate.status}: {fate.reason}")
     if found.num_unused > len(found.unused):
         console.say(f"and {counted(found.num_unused - len(found.unused), 'more range')} of bytes")
-    try:
-        with console.writing() as stdout:
-            for line in _output(found, arguments.format == "jsonl"):
-                stdout.write(line)
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    console.print_all(_output(found, arguments.format == "jsonl"))
     is_whole = not (found.num_unused or found.num_gaps or found.notes)
     return console.CLEAN if is_whole else console.FINDINGS
 

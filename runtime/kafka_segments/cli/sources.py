@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kafka_segments.cli import console
+from kafka_segments.cli import console, parsing
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.formats.file_names import TIERED_NAME, is_address, parse_directory_name
+from kafka_segments.formats.file_names import TIERED_NAME, is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.globs import expand, is_glob
+from kafka_segments.io.storage import Source, open_source
+from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
-from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import open_stored
 
-__all__ = ["GivenFile", "files_of", "matches_of", "paths_of", "refuse_below_sources"]
+__all__ = ["GivenFile", "files_of", "matches_of", "paths_of", "places_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,34 @@ class GivenFile:
 
     path: str
     segment: StoredSegment | None = None
+
+    def open(self, places: Places, *, only_files: bool = False) -> Source:
+        """Open it for reading; close it afterwards.
+
+        Args:
+            places: opens it.
+            only_files: refuse what is no regular file, though it was given by its own name.
+
+        Raises:
+            KafkaFormatError: it cannot be opened.
+        """
+        if self.segment is not None:
+            return open_stored(places, self.segment)
+        given = places.open(self.path) if is_address(self.path) else self.path
+        return open_source(given, only_files=only_files, closes_source=True)
+
+
+def places_of(arguments: argparse.Namespace, *, keep_cache: bool = True) -> Places:
+    """Return what opens files and stores, with the settings that the arguments have for stores.
+
+    Args:
+        arguments: of a verb with `parsing.add_named_options`.
+        keep_cache: see `Places`.
+
+    Raises:
+        OptionError: a setting that is none of stores.
+    """
+    return Places(store_settings(parsing.named_options(arguments.option, ())), keep_cache=keep_cache)
 
 
 def matches_of(places: Places, given: str) -> list[str]:
@@ -72,7 +103,9 @@ def files_of(places: Places, given: Sequence[str]) -> Iterator[GivenFile | Kafka
         try:
             if isinstance(path, KafkaFormatError):
                 raise path
-            if _is_listed(places, path):
+            if TIERED_NAME.fullmatch(path.rpartition("/")[2]):
+                yield _of_tier(places, path)
+            elif _is_directory(places, path):
                 yield from _listed(places, path)
             else:
                 yield GivenFile(path)
@@ -80,46 +113,7 @@ def files_of(places: Places, given: Sequence[str]) -> Iterator[GivenFile | Kafka
             yield error
 
 
-def refuse_below_sources(sources: Sequence[str], destination: str, given: str) -> None:
-    """Refuse a destination in a source, or in the log directory of one.
-
-    Args:
-        sources: paths, patterns of paths and addresses.
-        destination: with links resolved.
-        given: the destination as it was given, for the error.
-
-    Raises:
-        OptionError: it is in one.
-    """
-    for source in sources:
-        if is_address(source) or source == "-":
-            continue
-        for path in [source] if os.path.lexists(source) else glob.glob(source):
-            _refuse_below(path, destination, given)
-
-
-def _refuse_below(source: str, destination: str, given: str) -> None:
-    original = os.path.realpath(source)
-    if os.path.isdir(original):
-        if os.path.commonpath([original, destination]) == original:
-            raise OptionError(
-                f"it is in {source}, which is read and never written to; choose another", path=given
-            )
-        directories: tuple[str, ...] = (original,)
-    else:  # for a file that is a link: the directory of its target, and that of the link
-        directories = os.path.dirname(original), os.path.realpath(os.path.dirname(source) or ".")
-    for directory in directories:
-        root = log_dir_root(directory)
-        is_kafkas = root != directory or parse_directory_name(os.path.basename(directory)) is not None
-        if is_kafkas and os.path.commonpath([root, destination]) == root:
-            detail = f"it is in {root}, as a source is, where nothing may be written; choose another"
-            raise OptionError(detail, path=given)
-
-
-def _is_listed(places: Places, path: str) -> bool:
-    """Whether a path is a directory, or a tier's segment, which only the files beside it explain."""
-    if TIERED_NAME.fullmatch(path.rpartition("/")[2]):
-        return True
+def _is_directory(places: Places, path: str) -> bool:
     if not is_address(path):
         return os.path.isdir(path)
     entry = places.entry(path)
@@ -127,9 +121,6 @@ def _is_listed(places: Places, path: str) -> bool:
 
 
 def _listed(places: Places, path: str) -> Iterator[GivenFile]:
-    if TIERED_NAME.fullmatch(path.rpartition("/")[2]):
-        yield _of_tier(places, path)
-        return
     for copy in discover(places, [path], prefer_names=True):
         for one in of_kinds(copy.findings, *LEFT_OUT_KINDS) if copy.is_tiered else ():
             console.say(f"{one.path}: left out: {one.detail}")
@@ -138,7 +129,7 @@ def _listed(places: Places, path: str) -> Iterator[GivenFile]:
 
 
 def _of_tier(places: Places, path: str) -> GivenFile:
-    """A tier's segment; where nothing beside it explains it, as it is."""
+    """A tier's segment, which the files beside it explain; where none does, as it is."""
     with suppress(OptionError):
         for copy in discover(places, [path], prefer_names=True):
             for segment in copy.segments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli import parsing
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import real_path
 from kafka_segments.io.store_settings import store_settings
@@ -30,7 +30,7 @@ def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
     from kafka_segments.ingest.tables import open_table
 
     destination = real_path(arguments.destination)
-    settings = store_settings(named_options(arguments.option, ()))
+    settings = store_settings(parsing.named_options(arguments.option, ()))
     newest = newest_run(RunLog(destination, settings), arguments.destination)
     written = newest.settings
     table = open_table(written.kind, destination, settings, written.catalog)

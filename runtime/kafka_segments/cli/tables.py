@@ -23,12 +23,7 @@ def print_table(
     """
     head, rule, *texts = table_lines(titles, [*rows, totals])
     notes = [note] if note else []
-    try:
-        with console.writing() as stdout:
-            stdout.write("\n".join([head, rule, *texts[:-1], *notes, rule, texts[-1], ""]).encode())
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    console.print_all(f"{line}\n".encode() for line in (head, rule, *texts[:-1], *notes, rule, texts[-1]))
 
 
 def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -9,17 +9,16 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from kafka_segments.cli import console, jsonl
+from kafka_segments.cli import console, jsonl, parsing
 from kafka_segments.cli.copy_findings import by_copies, finding_words
 from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
-from kafka_segments.cli.parsing import add_count, add_examples, add_named_options, named_options
+from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy, StoredSegment
@@ -51,22 +50,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog="Exit status: 0 clean, 1 findings, 2 wrong usage or something that cannot be opened (the rest "
         "was verified), 3 the output could not be written. docs/verify.md has a line for each check.",
     )
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        metavar="PATH",
-        help="log directories, partitions' directories, tiers, .log files, patterns of such, of this machine "
-        "or by address (s3a://BUCKET/PATH); - is a segment on standard input",
-    )
+    parsing.add_sources(parser, "; - is a segment on standard input")
     _add_choice(parser)
     _add_circumstances(parser)
-    add_count(parser, "--jobs", "processes", default=1)
-    add_named_options(parser)
-    parser.add_argument(
-        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
-    )
+    parsing.add_count(parser, "--jobs", "processes", default=1)
+    parsing.add_named_options(parser)
+    parsing.add_format(parser)
     add_progress_option(parser)
-    add_examples(
+    parsing.add_examples(
         parser,
         ("verify /var/lib/kafka/data", "all that can be checked"),
         (
@@ -86,9 +77,7 @@ def _add_circumstances(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="a broker is running: what it is writing at the moment is no finding",
     )
-    parser.add_argument(
-        "--no-crc", dest="check_crc", action="store_false", help="do not compute checksums (check crc)"
-    )
+    parsing.add_no_crc(parser, "do not compute checksums (check crc)")
     parser.add_argument(
         "--max-batch-bytes", metavar="BYTES", help="the largest batch (max.message.bytes), or 1m"
     )
@@ -135,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     options = _options(arguments)
     is_bar = is_drawn(arguments)
-    places = Places(store_settings(named_options(arguments.option, ())))
+    places = places_of(arguments, keep_cache=False)
     summary = VerifySummary()
     summary.notes += _not_checked(options)
     inputs: list[Source] = []

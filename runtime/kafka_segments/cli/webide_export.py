@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_segments.cli import console
 from kafka_segments.cli.export_directory import write_export
-from kafka_segments.cli.sources import files_of, refuse_below_sources
+from kafka_segments.cli.sources import files_of
 from kafka_segments.cli.webide_pieces import SEGMENT_SCHEMA, WebidePiece, pieces_of, schema_by_name
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import SEGMENT_NAME, is_address, parse_directory_name
 from kafka_segments.formats.webide_files import INSTRUCTIONS, read_webide_files
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.log_dir import refuse_below_sources
 
 __all__ = ["export_for_webide"]
 
@@ -71,7 +72,7 @@ def export_for_webide(directory: str, given: Sequence[str]) -> int:
             )
     files[INSTRUCTIONS] = _instructions(files[INSTRUCTIONS].decode(), rows).encode()
     write_export(directory, files)
-    _list(rows)
+    console.print_all(_lines(rows))
     return status
 
 
@@ -154,13 +155,8 @@ def _cell(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+!|<>&~-])", r"\\\1", shown(text))
 
 
-def _list(rows: Sequence[tuple[str | None, str, WebidePiece]]) -> None:
-    try:
-        with console.writing() as stdout:
-            for name, path, piece in rows:
-                notes = "".join(f"; {note}" for note in piece.notes)
-                line = f"{name or 'left out'}: {len(piece.content)} bytes of {path}{notes}"
-                stdout.write(f"{shown(line)}\n".encode())
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+def _lines(rows: Sequence[tuple[str | None, str, WebidePiece]]) -> Iterator[bytes]:
+    for name, path, piece in rows:
+        notes = "".join(f"; {note}" for note in piece.notes)
+        line = f"{name or 'left out'}: {len(piece.content)} bytes of {path}{notes}"
+        yield f"{shown(line)}\n".encode()
