@@ -260,6 +260,12 @@ def unlisted(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
         ("aborted logs", ""),
         ("sizes logs", "records"),
         ("ls logs/*", "logs/t-0"),
+        ("aborted logs/*", "t-0: last stable offset 9"),
+        ("aborted DIR logs/t-0", "t-0: last stable offset 9"),
+        ("salvage DIR logs/t-0 out", r"t-0: "),
+        ("report DIR logs/t-0 -o out.html", ""),
+        ("plan DIR logs/t-0", r"t-0"),
+        ("ingest --engine local DIR logs/t-0 table", r"t +0 +0 +9 "),
         ("ingest --engine local logs table", r"t +0 +0 +9 "),
     ],
 )
@@ -271,7 +277,7 @@ def test_a_directory_that_cannot_be_listed(
     does: str,
 ) -> None:
     """The rest is done, the directory is named, and the status is that of what cannot be opened."""
-    status = main(words.split())
+    status = main(words.replace("DIR", str(unlisted)).split())
     out, err = capsys.readouterr()
     page = Path("out.html").read_text() if "report" in words else ""
     assert (status, f"{unlisted.name}: " in out + err + caplog.text + page) == (2, True), err

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_segments.cli import console, jsonl, parsing, text
-from kafka_segments.cli.sources import matches_of, places_of
+from kafka_segments.cli.sources import places_of
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError
 from kafka_segments.errors.escaping import escape
 from kafka_segments.formats.entries import Damage
@@ -60,8 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     skipped = list[SkippedFiles]()
     places = places_of(arguments)
     with console.waiting("listing segments"):
-        paths = [path for given in arguments.sources for path in matches_of(places, given)]
-        copies = discover(places, paths, skipped=skipped, prefer_names=True)
+        copies = discover(places, arguments.sources, skipped=skipped, prefer_names=True)
     log_skipped(skipped, is_all=True)
     asked = {segment.path for copy in copies for segment in copy.segments}
     # A transaction may begin and end in other segments than those that were asked for.

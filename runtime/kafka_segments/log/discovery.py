@@ -86,17 +86,23 @@ def discover(
         Copies by topic, number and path; without segments if the options left them out.
 
     Raises:
-        ReadError: a path does not exist or cannot be listed.
+        ReadError: a path does not exist, or the only one cannot be listed.
         OptionError: there are no segments, or a pattern is invalid.
         KafkaFormatError: a tier's manifest cannot be read or not be used, e.g. because of encryption.
     """
     options = options or FileOptions()
     finder = PartitionFinder(places, tiers=True, recursive=options.recursive, wanted=wanted)
-    for path in paths:
+    given = list(paths)
+    for path in given:
         if is_glob(path) and not (prefer_names and places.entry(path) is not None):
             _add_matches(places, finder, path, options.ignore_missing)
-        else:
+            continue
+        try:
             finder.add(path)
+        except ReadError as error:
+            if len(given) == 1 or not _is_unlistable(path, error):
+                raise
+            finder.skipped.unlisted(path, error)
     if skipped is None:
         log_skipped(finder.skipped.found, is_all=False)
     else:
@@ -127,12 +133,17 @@ def _add_match(finder: PartitionFinder, entry: FileEntry, ignore_missing: bool) 
     try:
         return finder.add_match(entry)
     except ReadError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR) and not is_address(entry.path):
+        if _is_unlistable(entry.path, error):
             finder.skipped.unlisted(entry.path, error)
             return True
         if ignore_missing:
             return False
         raise
+
+
+def _is_unlistable(path: str, error: ReadError) -> bool:
+    """Whether a local directory is there, and cannot be listed."""
+    return error.errno not in (errno.ENOENT, errno.ENOTDIR) and not is_address(path)
 
 
 class _FileFilter:
