@@ -9,6 +9,7 @@ other ranges.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
@@ -72,11 +73,8 @@ def shows_cleaner(places: Places, segment: StoredSegment) -> bool:
 def _may_be_cleaned(places: Places, segment: StoredSegment) -> bool:
     """Whether unverified headers show a gap."""
     coverage = OffsetCoverage()
-    source = open_stored(places, segment)
-    try:
+    with closing(open_stored(places, segment)) as source:
         for _piece in iter_tables(source, OffsetRange(None, None), ReadRange(coverage=coverage)):
             if coverage.has_gaps:
                 return True
         return False
-    finally:
-        source.close()

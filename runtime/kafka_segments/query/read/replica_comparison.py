@@ -14,6 +14,7 @@ damage of one of the two are not mismatches.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -171,11 +172,8 @@ def _check(
 
 def _is_sound(places: Places, stored: StoredSegment, position: int) -> bool:
     """Whether the entry at a position has a valid checksum."""
-    source = open_stored(places, stored)
-    try:
+    with closing(open_stored(places, stored)) as source:
         return sound_entry(source, position) is not None
-    finally:
-        source.close()
 
 
 def _mismatch(pairs: _Pairs, at: int, path: str, other_path: str, split: Split) -> ReplicaMismatchError:
