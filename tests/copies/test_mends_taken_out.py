@@ -14,7 +14,7 @@ from tests.copies.run import Report, go_through
 
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import NO_END
-from kafka_segments.log.index_claims import NamedOffsets
+from kafka_segments.log.log_end import NamedOffsets
 from kafka_segments.salvage import partition_plan
 from kafka_segments.salvage.confirmation import OtherPlaces
 from kafka_segments.salvage.survey import FileSurvey

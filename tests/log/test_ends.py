@@ -132,7 +132,7 @@ def test_lower_batches_after_the_highest_do_not_lower_the_end() -> None:
     data = b"".join(build.batch(offset) for offset in (7, 8, 9, 10, 8, 9))
     places, segment = in_memory(data, base_offset=7)
     found = find_end(places, segment)
-    assert (found.end_offset, found.highest, found.highest_of_last) == (11, 10, 9)
+    assert (found.end_offset, found.highest) == (11, 10)
 
 
 def test_an_empty_segment_ends_where_it_begins() -> None:

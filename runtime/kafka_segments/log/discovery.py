@@ -188,15 +188,16 @@ class _Reader:
         notes = self._read_metadata(directory.entries)
         checkpoints = self._checkpoints
         start = checkpoints.log_start_offset(directory)
+        noted = checkpoints.high_watermark(directory), checkpoints.recovery_point(directory)
+        reached = *noted, *(one.start_offset for one in notes.leader_epochs)
         segments, left_out = [], []
-        for segment in segments_in(directory.entries):
+        for segment in segments_in(directory.entries, reached):
             why = self._why_not(directory, segment, start)
             if why is None:
                 segments.append(segment)
             else:
                 bounds = segment.base_offset, segment.end_offset
                 left_out.append(_left_out(directory, segment.file, *bounds, why))
-        noted = checkpoints.high_watermark(directory), checkpoints.recovery_point(directory)
         end = LogEnd(checkpoints.is_live(directory), *noted, checkpoints.was_shut_down(directory))
         return PartitionCopy(
             directory.path,

@@ -10,12 +10,10 @@ read instead, which is faster.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from kafka_segments.errors import KafkaFormatError, NotingFaults, OptionError
@@ -27,14 +25,13 @@ from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
 from kafka_segments.log.segment_extents import NUM_AHEAD, read_small, times_in_small
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup
+from kafka_segments.segment.index_lookup import OffsetLookup
 from kafka_segments.segment.scan.entry_scan import first_offset_at
 
 if TYPE_CHECKING:
     from kafka_segments.segment.columnar.small_segments import SmallTimes
 
 __all__ = [
-    "NamedOffsets",
     "TimeClaims",
     "has_small_times",
     "is_before",
@@ -198,64 +195,6 @@ def _is_early(source: Source, position: int, timestamp: int) -> bool:
 def _unverified(segment: StoredSegment, claim: tuple[int, int], why: str) -> OptionError:
     detail = f"it says that timestamp {claim[0]} is that of offset {claim[1]}, but {why}; not used"
     return OptionError(detail, path=segment.beside["timeindex"].path)
-
-
-class NamedOffsets:
-    """Offsets that the indexes of a segment name: it had them then. An index that cannot be read names none.
-
-    The log cleaner makes indexes anew, and leaves no offset in them that it has removed.
-
-    Args:
-        places: opens the indexes, if they are asked for.
-        segment: the segment.
-    """
-
-    def __init__(self, places: Places, segment: StoredSegment) -> None:
-        self._places, self._segment = places, segment
-        self._stack = ExitStack()
-
-    @cached_property
-    def _lookups(self) -> dict[int, OffsetLookup | TimeLookup]:
-        """The indexes that can be read, by the place of the offset in an entry."""
-        found: dict[int, OffsetLookup | TimeLookup] = {}
-        for at, open_index in enumerate((open_offsets, open_times)):
-            with NotingFaults():
-                lookup = open_index(self._places, self._segment)
-                if lookup is not None:
-                    self._stack.enter_context(lookup)
-                if lookup:
-                    found[at] = lookup
-        return found
-
-    def close(self) -> None:
-        """Close the indexes."""
-        self._stack.close()
-
-    def any_in(self, first: int, last: int) -> bool:
-        """Return whether one of some offsets is named."""
-        for at, lookup in self._lookups.items():
-            key = partial(_offset_of, lookup, at)
-            number = bisect_left(range(len(lookup)), first, key=key)
-            if number < len(lookup) and key(number) <= last:
-                return True
-        return False
-
-    def contradict(self, position: int, first: int, last: int) -> bool:
-        """Return whether offsets at a position are not between those that are named around it."""
-        lookup = self._lookups.get(0)
-        if not isinstance(lookup, OffsetLookup):
-            return False
-        num_before, num_up_to = lookup.num_before(position), lookup.num_before(position + 1)
-        is_above = num_before < len(lookup) and first > lookup.entry(num_before)[0]
-        return is_above or (num_up_to > 1 and last <= lookup.entry(num_up_to - 2)[0])
-
-    def last(self) -> int:
-        """Return the last offset; -1 if there is none."""
-        return max((one.entry(len(one) - 1)[at] for at, one in self._lookups.items()), default=-1)
-
-
-def _offset_of(lookup: OffsetLookup | TimeLookup, at: int, number: int) -> int:
-    return lookup.entry(number)[at]
 
 
 def position_of(

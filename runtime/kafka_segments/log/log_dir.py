@@ -61,8 +61,11 @@ def refuse_below_sources(sources: Iterable[str], destination: str, given: str) -
                 raise OptionError(detail, path=given)
 
 
-def segments_in(entries: Iterable[FileEntry]) -> list[StoredSegment]:
-    """Return the segments in a partition's directory, each with its other files, by base offset."""
+def segments_in(entries: Iterable[FileEntry], reached: Iterable[int | None] = ()) -> list[StoredSegment]:
+    """Return the segments in a partition's directory, each with its other files, by base offset.
+
+    `reached` are offsets that the log reached once, where they are known.
+    """
     groups: dict[str, dict[str, StoredFile]] = {}
     for entry in entries:
         stem, _, suffix = entry.name.partition(".")
@@ -70,9 +73,12 @@ def segments_in(entries: Iterable[FileEntry]) -> list[StoredSegment]:
             groups.setdefault(stem, {})[suffix] = StoredFile.of(entry)
     found = [(int(stem), groups[stem]) for stem in sorted(groups) if "log" in groups[stem]]
     ends = [*(base for base, _files in found[1:]), None]
+    snapshots = (int(stem) for stem in groups if "snapshot" in groups[stem])
+    noted_end = max((0, *snapshots, *(one or 0 for one in reached)))
+    notes = [*(0 for _base in found[1:]), noted_end]
     return [
-        StoredSegment(files.pop("log"), base, is_newest=end is None, beside=files, end_offset=end)
-        for (base, files), end in zip(found, ends, strict=False)
+        StoredSegment(files.pop("log"), base, end is None, files, end_offset=end, noted_end=noted)
+        for (base, files), end, noted in zip(found, ends, notes, strict=False)
     ]
 
 

@@ -8,19 +8,29 @@ one: a broker was writing it, or was killed while it did. It is pending, which i
 
 from __future__ import annotations
 
-from contextlib import closing
-from functools import partial
+from bisect import bisect_left
+from contextlib import ExitStack, closing
+from functools import cached_property, partial
 
 from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import is_small, open_offsets, open_stored
-from kafka_segments.segment.contents import LARGEST_SMALL, SegmentEnd, contents_of_small, end_of, is_sound_at
+from kafka_segments.log.opening import is_small, open_offsets, open_stored, open_times
+from kafka_segments.segment.contents import (
+    LARGEST_SMALL,
+    Beside,
+    SegmentEnd,
+    contents_of_small,
+    end_of,
+    is_sound_at,
+    scan_end,
+)
+from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup
 from kafka_segments.segment.scan.entry_scan import Scan
 
-__all__ = ["find_end", "find_end_of_small", "find_reached", "last_sound_batch", "look_up"]
+__all__ = ["NamedOffsets", "beside", "find_end", "find_end_of_small", "find_reached", "last_sound_batch"]
 
 _MAX_TAIL = 16 << 20
 _MAX_WALK = 1 << 20  # bytes to read without an index
@@ -41,11 +51,21 @@ def find_end(
         DecodeError: it is stored in chunks that cannot be read.
     """
     with closing(open_stored(places, segment)) as source:
-        find_hint = partial(look_up, places, segment, findings=findings)
+        known = beside(places, segment)
         if findings is not None:  # check the index even if it is not needed
-            found = find_hint()
-            return end_of(source, segment.base_offset, lambda: found)
-        return end_of(source, segment.base_offset, find_hint)
+            found = _look_up(places, segment, findings=findings)
+            known = Beside(lambda: found, known.last_named)
+        return end_of(source, segment.base_offset, known)
+
+
+def beside(places: Places, segment: StoredSegment) -> Beside:
+    """Return what other files say of a segment; of its end, where the next one does not show that."""
+
+    def last_named() -> int:
+        with closing(NamedOffsets(places, segment)) as named:
+            return -1 if segment.end_offset is not None else max(named.last(), segment.noted_end - 1)
+
+    return Beside(partial(_look_up, places, segment), last_named)
 
 
 def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch | None:
@@ -55,10 +75,8 @@ def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch 
         ReadError: see `find_end`; likewise DecodeError.
     """
     with closing(open_stored(places, segment)) as source:
-        hint = look_up(places, segment, end)
-        position = 0
-        if hint is not None and is_sound_at(source, *hint):
-            position = hint[1]
+        hint = _look_up(places, segment, end)
+        position = hint[1] if hint is not None and is_sound_at(source, *hint) else 0
         found = None
         for entry in Scan(source).entries(position):
             if isinstance(entry, Batch) and entry.crc_valid:
@@ -69,7 +87,7 @@ def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch 
         return found
 
 
-def look_up(
+def _look_up(
     places: Places,
     segment: StoredSegment,
     end: int | None = None,
@@ -99,21 +117,15 @@ def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int 
     if (end := find_end_of_small(places, segment, budget)) is not None:
         return end
     with closing(open_stored(places, segment)) as source:
-        position, most = 0, _MAX_WALK
-        hint = look_up(places, segment) if source.size > LARGEST_SMALL or source.descriptor < 0 else None
+        position, most, offset = 0, _MAX_WALK, None
+        hint = _look_up(places, segment) if source.size > LARGEST_SMALL or source.descriptor < 0 else None
         if hint is not None and is_sound_at(source, *hint):
-            position, most = hint[1], _MAX_TAIL
+            (offset, position), most = hint, _MAX_TAIL
         if source.size - position > most:
             return None
-        end = segment.base_offset
-        for entry in Scan(source).entries(position):
-            if isinstance(entry, Batch) and entry.crc_valid is not False:
-                if entry.highest_offset != entry.last_offset:
-                    return None
-                if entry.last_offset < segment.base_offset:
-                    return None
-                end = max(end, entry.last_offset + 1)
-        return end
+        found = scan_end(source, segment.base_offset, beside(places, segment), position, offset)
+        is_own = found is not None and (found.highest is None or found.highest >= segment.base_offset)
+        return found.end_offset if found is not None and is_own and found.is_certain else None
 
 
 def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) -> int | None:
@@ -128,6 +140,64 @@ def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) ->
     if not is_small(segment) or not budget.has_many_small():
         return None
     with closing(open_stored(places, segment)) as source:
-        found = contents_of_small(source, segment.base_offset)
+        found = contents_of_small(source, segment.base_offset, is_newest=True)
     extent = None if found is None else found.extent
     return None if extent is None or extent.first < segment.base_offset else extent.last + 1
+
+
+class NamedOffsets:
+    """Offsets that the indexes of a segment name: it had them then. An index that cannot be read names none.
+
+    The log cleaner makes indexes anew, and leaves no offset in them that it has removed.
+
+    Args:
+        places: opens the indexes, if they are asked for.
+        segment: the segment.
+    """
+
+    def __init__(self, places: Places, segment: StoredSegment) -> None:
+        self._places, self._segment = places, segment
+        self._stack = ExitStack()
+
+    @cached_property
+    def _lookups(self) -> dict[int, OffsetLookup | TimeLookup]:
+        """The indexes that can be read, by the place of the offset in an entry."""
+        found: dict[int, OffsetLookup | TimeLookup] = {}
+        for at, open_index in enumerate((open_offsets, open_times)):
+            with NotingFaults():
+                lookup = open_index(self._places, self._segment)
+                if lookup is not None:
+                    self._stack.enter_context(lookup)
+                if lookup:
+                    found[at] = lookup
+        return found
+
+    def close(self) -> None:
+        """Close the indexes."""
+        self._stack.close()
+
+    def any_in(self, first: int, last: int) -> bool:
+        """Return whether one of some offsets is named."""
+        for at, lookup in self._lookups.items():
+            key = partial(_offset_of, lookup, at)
+            number = bisect_left(range(len(lookup)), first, key=key)
+            if number < len(lookup) and key(number) <= last:
+                return True
+        return False
+
+    def contradict(self, position: int, first: int, last: int) -> bool:
+        """Return whether offsets at a position are not between those that are named around it."""
+        lookup = self._lookups.get(0)
+        if not isinstance(lookup, OffsetLookup):
+            return False
+        num_before, num_up_to = lookup.num_before(position), lookup.num_before(position + 1)
+        is_above = num_before < len(lookup) and first > lookup.entry(num_before)[0]
+        return is_above or (num_up_to > 1 and last <= lookup.entry(num_up_to - 2)[0])
+
+    def last(self) -> int:
+        """Return the last offset; -1 if there is none."""
+        return max((one.entry(len(one) - 1)[at] for at, one in self._lookups.items()), default=-1)
+
+
+def _offset_of(lookup: OffsetLookup | TimeLookup, at: int, number: int) -> int:
+    return lookup.entry(number)[at]

@@ -86,6 +86,8 @@ class StoredSegment:
             before it), or from a manifest; None if unknown, as for the newest segment.
         leader_epochs: in a tier, the lineage up to this segment's end; else None.
         chunks: of a segment in such a form.
+        noted_end: of the newest segment, an offset that its log reached once, by checkpoints and the names of
+            snapshots; 0 if unknown.
         size: uncompressed bytes of the segment.
     """
 
@@ -97,6 +99,7 @@ class StoredSegment:
     end_offset: int | None = None
     leader_epochs: tuple[LeaderEpoch, ...] | None = None
     chunks: Chunks | None = None
+    noted_end: Count = 0
 
     @property
     def path(self) -> str:
@@ -231,11 +234,6 @@ class PartitionLog:
     def noted(self) -> CheckpointedOffsets:
         """The checkpoints, without those that a running broker may change."""
         return _noted(self)
-
-    @property
-    def noted_end(self) -> int:
-        """The end that the log had at least, by its checkpoints; 0 if nothing notes one."""
-        return max(self.noted.high_watermark or 0, self.noted.recovery_point or 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Partition(Handle):
         self.segments = tuple(piece.segment for piece in log.pieces)
         self.log_start_offset = log.log_start_offset
         self.is_whole = is_whole
-        self._noted_end = log.noted_end
+        self._noted_end = log.noted.end[0]
         self._places = places
         self._open_stored = open_stored
         self._by_indexes = outcomes_from == "indexes"

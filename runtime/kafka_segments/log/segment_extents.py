@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.errors import NotingFaults, ReadError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.header_walk import Budget
-from kafka_segments.log.log_end import look_up
+from kafka_segments.log.log_end import beside
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, is_small, open_stored
 from kafka_segments.segment.contents import contents_of, contents_of_small, runs_in, times_of_small
@@ -168,9 +167,10 @@ def runs_at(places: Places, segment: StoredSegment) -> list[Extent]:
 
 def _contents_of(places: Places, segment: StoredSegment) -> SegmentContents:
     with closing(open_stored(places, segment)) as source:
-        if len(_kept) >= _NUM_SLOW and segment.form == "plain" and not is_remote(segment.file):
+        is_near = segment.form == "plain" and not is_remote(segment.file)
+        if len(_kept) >= _NUM_SLOW and is_near and segment.end_offset is not None:
             found = contents_of_small(source, segment.base_offset)
             if found is not None:
                 return found
-        held = contents_of(source, segment.base_offset, partial(look_up, places, segment))
+        held = contents_of(source, segment.base_offset, beside(places, segment))
         return replace(held, path=segment.file.path)

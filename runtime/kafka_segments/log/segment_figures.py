@@ -7,11 +7,9 @@ all headers, every entry is stepped over.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 
 from kafka_segments.codecs import CODEC_NAMES
 from kafka_segments.codecs.bounds import possible_records
@@ -20,19 +18,19 @@ from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import MAX_OFFSET, NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import BLOCK_SIZE, Source, Window
-from kafka_segments.log.log_end import look_up
+from kafka_segments.log.log_end import beside
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored, open_times
 from kafka_segments.segment.contents import end_of
-from kafka_segments.segment.evidence import FileOrder, JudgedRun
-from kafka_segments.segment.header_summaries import HeaderSummary, head_of, iter_header_summaries
+from kafka_segments.segment.evidence import FileOrder, bounds_of, judge
+from kafka_segments.segment.header_summaries import HeaderSummary, head_of, iter_header_summaries, run_of
 from kafka_segments.segment.scan.entry_check import Probe
-from kafka_segments.segment.sound_runs import SoundRun
+from kafka_segments.segment.sound_runs import Found, joined
 
 __all__ = ["SegmentFigures", "codec_name", "figures_by_ends", "figures_by_headers"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SegmentFigures:
     """Figures of a segment.
 
@@ -55,8 +53,8 @@ class SegmentFigures:
     end_offset: int
     first_timestamp: int | None = None
     max_timestamp: int | None = None
-    codecs: Mapping[int, int] = field(default_factory=dict)
-    magics: Mapping[int, int] = field(default_factory=dict)
+    codecs: dict[int, int] = field(default_factory=dict)
+    magics: dict[int, int] = field(default_factory=dict)
     num_batches: int | None = None
     num_records: int | None = None
     errors: tuple[KafkaFormatError, ...] = ()
@@ -82,7 +80,7 @@ def figures_by_ends(places: Places, segment: StoredSegment) -> SegmentFigures:
         latest = _latest_in_index(places, segment, errors)
         end_offset = segment.end_offset
         if end_offset is None or latest is None:
-            end = end_of(source, segment.base_offset, partial(look_up, places, segment))
+            end = end_of(source, segment.base_offset, beside(places, segment))
             end_offset = end.end_offset if end_offset is None else end_offset
             seen += [] if end.last is None else [head_of(end.last)]
             errors += [] if end.tail is None else [end.tail.error]
@@ -137,63 +135,32 @@ def figures_by_headers(places: Places, segment: StoredSegment) -> SegmentFigures
     Raises:
         KafkaFormatError: it cannot be opened.
     """
+    figures = SegmentFigures(True, segment.base_offset, segment.base_offset, num_batches=0, num_records=0)
+    end = NO_END if segment.end_offset is None else segment.end_offset
+    order = FileOrder(segment.base_offset, end, last_named=beside(places, segment).last_named)
     with closing(open_stored(places, segment)) as source:
-        return _summed(iter_header_summaries(source), segment)
+        bounds = bounds_of(judge(joined(_noted(figures, iter_header_summaries(source))), order))
+    figures.first_offset, figures.end_offset = bounds or (segment.base_offset, segment.base_offset)
+    return figures
 
 
-def _summed(heads: Iterator[HeaderSummary | Damage], segment: StoredSegment) -> SegmentFigures:
-    codecs: Counter[int] = Counter()
-    magics: Counter[int] = Counter()
-    errors: list[KafkaFormatError] = []
-    bounds = _Bounds(segment)
-    earliest, latest = MAX_OFFSET, -1
-    num_batches, num_records, is_counted = 0, 0, True
+def _noted(figures: SegmentFigures, heads: Iterator[HeaderSummary | Damage]) -> Iterator[Found]:
+    """Add headers to figures; yield them as runs, and damage in its place."""
     for head in heads:
         if isinstance(head, Damage):
-            errors.append(head.error)
+            figures.errors += (head.error,)
+            yield head
             continue
-        num_batches += 1
         size = head.end_position - head.position
-        codecs[head.compression_id] += size
-        magics[head.magic] += size
-        is_counted = is_counted and head.num_records is not None
-        num_records += head.has_records * possible_records(head.num_records or 0, size, head.compression_id)
-        bounds.note(head)
-        if head.max_timestamp >= 0:
-            earliest, latest = min(earliest, head.max_timestamp), max(latest, head.max_timestamp)
-    return SegmentFigures(
-        True,
-        *bounds.end(),
-        None if latest < 0 else earliest,
-        _known(latest),
-        dict(codecs),
-        dict(magics),
-        num_batches,
-        num_records if is_counted else None,
-        tuple(errors),
-    )
-
-
-class _Bounds:
-    """First and end offset of a segment, without batches that are in the wrong place (`segment.evidence`)."""
-
-    def __init__(self, segment: StoredSegment) -> None:
-        self._base = segment.base_offset
-        self._order = FileOrder(self._base, NO_END if segment.end_offset is None else segment.end_offset)
-        self._found: dict[bool, tuple[int, int]] = {}  # by whether the names of segments confirm them
-
-    def note(self, head: HeaderSummary) -> None:
+        figures.num_batches = (figures.num_batches or 0) + 1
+        for sizes, key in ((figures.codecs, head.compression_id), (figures.magics, head.magic)):
+            sizes[key] = sizes.get(key, 0) + size
+        if figures.num_records is not None:
+            most = head.has_records * possible_records(head.num_records or 0, size, head.compression_id)
+            figures.num_records = None if head.num_records is None else figures.num_records + most
+        if (latest := head.max_timestamp) >= 0:
+            earliest = figures.first_timestamp
+            figures.first_timestamp = latest if earliest is None else min(latest, earliest)
+            figures.max_timestamp = max(latest, figures.max_timestamp or 0)
         if head.last_offset < MAX_OFFSET:
-            first = head.last_offset if head.first_offset is None else head.first_offset
-            place = head.position, head.end_position
-            self._add(self._order.add(SoundRun(*place, first, head.last_offset, 1, head.max_timestamp)))
-
-    def end(self) -> tuple[int, int]:
-        self._add(self._order.add(None))
-        return self._found.get(True, self._found.get(False, (self._base, self._base)))
-
-    def _add(self, judged: JudgedRun | None) -> None:
-        if judged is not None and judged.is_in_order:
-            run, key = judged.run, not judged.doubt
-            first, end = self._found.get(key, (run.first, 0))
-            self._found[key] = min(first, run.first), max(end, run.last + 1)
+            yield run_of(head)

@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
 
 from kafka_segments.formats.entries import Damage
-from kafka_segments.log.log_end import look_up
+from kafka_segments.log.log_end import beside
 from kafka_segments.log.log_files import UNOPENED, LogFile
 from kafka_segments.segment.continuity import (
     CheckpointedOffsets,
@@ -111,7 +111,7 @@ def _contents_of(file: LogFile) -> SegmentContents:
     base_offset = file.base_offset if file.start is None else file.start
     try:
         with file.open_file() as segment:
-            held = segment.contents(file.segment.base_offset, partial(look_up, file.places, file.segment))
+            held = segment.contents(file.segment.base_offset, beside(file.places, file.segment))
     except UNOPENED:
         return SegmentContents(file.path, base_offset, file.size, is_unknown=True)
     if held.extent is None or (file.start is None and file.end is None):

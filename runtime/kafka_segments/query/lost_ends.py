@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.offsets import EndKind, LogView, Range
-from kafka_segments.segment.continuity import CheckpointedOffsets, swapped_out
+from kafka_segments.segment.continuity import swapped_out
 
 __all__ = ["lost_ends", "lost_swaps", "not_left_out"]
 
@@ -28,13 +28,10 @@ def lost_ends(view: LogView, found: Range) -> Iterator[Finding]:
         view: the log.
         found: the range that is read.
     """
-    log = view.log
-    noted = max(log.end.high_watermark or 0, log.end.recovery_point or 0)
-    if not noted or log.end.is_live or found.end_is.kind not in _LOG_ENDS:
+    log, (noted, what) = view.log, view.log.noted.end
+    if found.end_is.kind not in _LOG_ENDS or noted <= (view.end if noted else 0):
         return
-    if noted <= view.end:
-        return
-    why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {_greater_checkpoint(log)}"
+    why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {what.partition(' (')[0]}"
     for first, stop in not_left_out(log, max(view.end, found.start), noted):
         yield Finding(Kind.LOST, log.topic, log.partition, why, first, stop - 1)
 
@@ -53,23 +50,14 @@ def lost_swaps(
     log = view.log
     if log.end.is_live or not log.swaps:
         return
-    noted = CheckpointedOffsets(
-        log.log_start_offset, log.end.high_watermark, log.end.recovery_point, swaps=log.swaps
-    )
     key = log.topic, log.partition
     start = 0 if is_from_start else found.start
-    for first, stop, why in swapped_out(noted, [piece.segment.base_offset for piece in log.pieces]):
+    for first, stop, why in swapped_out(log.noted, [piece.segment.base_offset for piece in log.pieces]):
         last = first if stop is None else stop
         is_known = any(one[0] <= first and last <= one[1] for one in known)
         is_asked = last >= start and (found.end in (None, view.end) or first < found.end)
         if is_asked and not is_known:
             yield Finding(Kind.LOST, *key, why, first, last)
-
-
-def _greater_checkpoint(log: PartitionLog) -> str:
-    end = log.end
-    is_flushed = (end.recovery_point or 0) > (end.high_watermark or 0)
-    return "recovery point" if is_flushed else "high watermark"
 
 
 def not_left_out(log: PartitionLog, first: int, stop: int) -> Iterator[tuple[int, int]]:

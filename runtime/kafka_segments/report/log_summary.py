@@ -112,7 +112,7 @@ class LogSummary:
     @property
     def lost(self) -> list[tuple[int, int]]:
         """Offsets that are lost, as far as damage, gaps and checkpoints name them: see `lost_ranges`."""
-        return lost_ranges(self.outcome.damage, self.log.noted_end)
+        return lost_ranges(self.outcome.damage, self.log.noted.end[0])
 
     def add(self, columns: HeaderColumns, at: int) -> None:
         """Add the next headers of the segment with a number."""

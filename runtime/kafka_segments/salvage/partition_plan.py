@@ -14,9 +14,8 @@ from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Finding, Kind, of_kinds
-from kafka_segments.log.index_claims import NamedOffsets
 from kafka_segments.log.log_dir import is_deleted, segments_in
-from kafka_segments.log.log_end import find_end
+from kafka_segments.log.log_end import NamedOffsets, find_end
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.salvage.choice import Choice

@@ -14,7 +14,7 @@ from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import BLOCK_SIZE, Source
-from kafka_segments.log.index_claims import NamedOffsets
+from kafka_segments.log.log_end import NamedOffsets
 from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, SoundStretch, Status, doubted
 from kafka_segments.salvage.source_files import SourceFile
 from kafka_segments.segment.evidence import FEW, FileOrder, JudgedRun
@@ -92,7 +92,12 @@ class FileSurvey:
         self._following = NO_END if file.segment.end_offset is None else file.segment.end_offset
         base = file.segment.base_offset
         self._order = FileOrder(
-            base, self._following, known.epochs, log_end=log_end, never_cleaned=known.never_cleaned
+            base,
+            self._following,
+            known.epochs,
+            log_end=log_end,
+            never_cleaned=known.never_cleaned,
+            last_named=lambda: max(known.named.last(), file.segment.noted_end - 1),
         )
         self._progress = progress
         self._last: int | None = None  # greatest offset of what was taken

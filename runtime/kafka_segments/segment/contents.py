@@ -7,31 +7,31 @@ small segments as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from kafka_segments import formats
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.codecs.bounds import ItemBudget
-from kafka_segments.errors import MissingExtraError, ReadError, TruncatedError
+from kafka_segments.errors import MissingExtraError, TruncatedError
 from kafka_segments.formats.entries import Batch, Damage, Padding
-from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.storage import WINDOW_SIZE, Source
 from kafka_segments.segment.continuity import Extent, SegmentContents
-from kafka_segments.segment.evidence import MOST_OFFSETS
+from kafka_segments.segment.evidence import FEW, FileOrder, bounds_of, judge
+from kafka_segments.segment.header_summaries import head_of, run_of
 from kafka_segments.segment.scan.entry_scan import Scan, sound_entry, with_offsets
+from kafka_segments.segment.sound_runs import Found, SoundRun, joined
 
 if TYPE_CHECKING:
     from kafka_segments.segment.columnar.small_segments import SmallTimes
 
 __all__ = [
     "LARGEST_SMALL",
-    "Hint",
+    "Beside",
     "SegmentEnd",
-    "SegmentStart",
-    "begin_of",
     "contents_of",
     "contents_of_small",
     "end_of",
@@ -39,6 +39,7 @@ __all__ = [
     "is_sound_at",
     "near_end",
     "runs_in",
+    "scan_end",
     "times_of_small",
 ]
 
@@ -46,71 +47,72 @@ _MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before
 _LEN_WINDOW = 64 << 10
 _MAX_TAIL = 1 << 20  # bytes read after the index's last entry without searching for a later position
 _NUM_RUNS = 1000
+_NUM_LAST = FEW + 2  # entries that decide which of them are in their places
 _MAX_LEADING = 64  # entries read at the beginning of a segment before its content counts as unknown
 
 LARGEST_SMALL = 64 << 10
 """Bytes of a segment that is read at once, and faster than its indexes, at most."""
 
-Hint = Callable[[], tuple[int, int] | None]
-"""Looks up offset and position of the last entry of a segment's `.index`; None if there is none."""
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What other files say of a segment, read where that is needed.
+
+    Attributes:
+        find_hint: looks up offset and position of the last entry of its `.index`; None if there is none.
+        last_named: returns the last offset that it had by them; -1 if they name none.
+    """
+
+    find_hint: Callable[[], tuple[int, int] | None] = lambda: None
+    last_named: Callable[[], int] = lambda: -1
 
 
-def _no_hint() -> None:
-    return None
+_NOTHING = Beside()
 
 
-def contents_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> SegmentContents:
+def contents_of(source: Source, base_offset: int, beside: Beside = _NOTHING) -> SegmentContents:
     """Summarize a segment.
 
     Args:
         source: its bytes.
         base_offset: by its name.
-        find_hint: called where an index saves reading.
+        beside: what other files say of it.
 
     Raises:
         StoreError: the store failed.
     """
-    path, size = source.name, source.size
-    begin = begin_of(source)
-    if begin.first is None:
-        return SegmentContents(path, base_offset, size, is_damaged_before=begin.is_damaged)
-    end = end_of(source, base_offset, find_hint)
-    first = begin.first
-    last = first if end.highest_of_last is None else max(first, end.highest_of_last)
+    begun = _begun(source, base_offset)
+    if begun.extent is None:
+        return begun
+    end, first = end_of(source, base_offset, beside), begun.extent.first
+    extent = Extent(first, first if end.highest is None else max(first, end.highest))
     if end.last is not None and end.last.base_offset is not None and end.last.base_offset >= 0:
-        first = min(first, end.last.base_offset)
-    return SegmentContents(
-        path,
-        base_offset,
-        size,
-        Extent(first, last),
-        begin.is_damaged,
-        end.tail is not None,
-        ends_in_zeros=end.ends_in_zeros,
-        misplaced=begin.misplaced,
-    )
+        extent = replace(extent, first=min(first, end.last.base_offset))
+    is_damaged = end.tail is not None
+    return replace(begun, extent=extent, is_damaged_after=is_damaged, ends_in_zeros=end.ends_in_zeros)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SegmentEnd:
     """End of a segment.
 
     Attributes:
-        end_offset: the offset after the highest of whole, valid batches; the base offset if there are none.
-        highest: the highest offset of the batches read, whatever the segment's name; None if there are none.
-        highest_of_last: that of the last two alone, for one before them may be misplaced.
+        end_offset: the offset after the highest of whole, valid batches that are not put aside
+            (`segment.evidence`); the base offset if there are none.
         position: end position of the last batch.
-        last: its header; None if there is none.
+        highest: the highest of these offsets, whatever the segment's name; None if there are none.
+        is_certain: whether headers agree on where batches end.
+        last: the header of the last batch; None if there is none.
         tail: damage after it; None if there is none.
         ends_in_zeros: zeros follow it.
     """
 
     end_offset: int
-    highest: int | None
-    highest_of_last: int | None
-    position: int
-    last: Batch | None
-    tail: Damage | None
+    position: int = 0
+    highest: int | None = None
+    is_certain: bool = True
+    last: Batch | None = None
+    tail: Damage | None = None
     ends_in_zeros: bool = False
 
     @property
@@ -118,68 +120,91 @@ class SegmentEnd:
         """Whether the tail is an incomplete batch, which the newest segment may legitimately end with."""
         return self.tail is not None and isinstance(self.tail.error, TruncatedError)
 
+    def runs(self, entries: Iterable[Batch | Damage | Padding]) -> Iterator[Found]:
+        """Note entries; yield sound ones as runs, and damage in its place."""
+        for entry in entries:
+            self.ends_in_zeros = isinstance(entry, Padding)
+            if isinstance(entry, Damage):
+                self.tail = self.tail or entry
+                yield entry
+            elif isinstance(entry, Batch) and entry.crc_valid:
+                self.last, self.tail, self.position = entry, None, entry.end_position
+                self.is_certain = self.is_certain and entry.highest_offset == entry.last_offset
+                yield run_of(head_of(entry))
 
-def end_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> SegmentEnd:
-    """Find the end of a segment, from the last entry of its index on, or else from the last entry but one."""
+
+def end_of(source: Source, base_offset: int, beside: Beside = _NOTHING) -> SegmentEnd:
+    """Find the end of a segment, from the last entry of its index on, or else by its last entries."""
     is_far = source.descriptor < 0 and not source.is_memory
-    hint = None if source.size <= LARGEST_SMALL and not is_far else find_hint()
+    hint = None if source.size <= LARGEST_SMALL and not is_far else beside.find_hint()
     position = 0
     if hint is not None and 0 <= hint[1] < source.size:
         if is_far or source.size - hint[1] <= _MAX_TAIL:
-            found = _scanned(source, base_offset, hint[1], hint[0])
+            found = scan_end(source, base_offset, beside, hint[1], hint[0])
             if found is not None:
                 return found
         elif is_sound_at(source, *hint):
             position = hint[1]
     if not is_far and source.size > LARGEST_SMALL:
         position = near_end(source, position)
-    found = _scanned(source, base_offset, position)
+    found = scan_end(source, base_offset, beside, position)
     if found is None or (found.last is None and position):
-        found = _scanned(source, base_offset, 0)
+        found = scan_end(source, base_offset, beside)
     assert found is not None  # nothing was expected of its first entry
     return found
 
 
-def _scanned(source: Source, base_offset: int, position: int, offset: int | None = None) -> SegmentEnd | None:
-    """Find the end by all batches from a position on; None if the first one contradicts the index."""
-    highest: int | None = None
-    lasts: tuple[int, ...] = ()
-    last: Batch | None = None
-    tail: Damage | None = None
-    entry: Batch | Damage | Padding | None = None
+def scan_end(
+    source: Source, base_offset: int, beside: Beside, position: int = 0, offset: int | None = None
+) -> SegmentEnd | None:
+    """Find the end by all batches from a position on.
+
+    Args:
+        source: the segment's bytes.
+        base_offset: by its name.
+        beside: what other files say of it.
+        position: of an entry.
+        offset: of the index for this position; None if it has none.
+
+    Returns:
+        None if the log contradicts the index.
+    """
     len_window = WINDOW_SIZE if source.descriptor < 0 else _LEN_WINDOW
-    for number, entry in enumerate(Scan(source, len_window=len_window).entries(position)):
-        if number == 0 and offset is not None and not _begins_by(entry, offset):
-            return None
-        if isinstance(entry, Damage):
-            tail = tail or entry
-        elif isinstance(entry, Batch) and entry.crc_valid:
-            last, tail = entry, None
-            is_wrapper = entry.base_offset is None
-            greatest = entry.last_offset if is_wrapper else max(entry.base_offset or 0, entry.highest_offset)
-            if lasts and lasts[-1] < base_offset + MOST_OFFSETS <= greatest:
-                continue  # a changed base offset: indexes cannot have it
-            lasts = (*lasts[-1:], min(greatest, MAX_OFFSET))
-            highest = max(*lasts, lasts[0] if highest is None else highest)
-            position = entry.end_position
-    end_offset = base_offset if highest is None else max(base_offset, highest + 1)
-    of_last = max(lasts, default=None)
-    return SegmentEnd(end_offset, highest, of_last, position, last, tail, isinstance(entry, Padding))
+    entries = Scan(source, len_window=len_window).entries(position)
+    first = next(entries, None)
+    if offset is not None and not _begins_by(first, offset):
+        return None
+    end = SegmentEnd(base_offset, position)
+
+    def last_named() -> int:  # no header of a wrapper has its first offset
+        return -1 if end.last is None or end.last.base_offset is None else beside.last_named()
+
+    before = None if offset is None or not isinstance(first, Batch) else (first.base_offset or 0) - 1
+    order = FileOrder(base_offset, last_named=last_named, before=before)
+    runs = joined(end.runs(entries if first is None else chain([first], entries)))
+    bounds = bounds_of(judge(runs, order, is_inside=position > 0))
+    if bounds is not None:
+        end.highest, end.end_offset = bounds[1] - 1, max(base_offset, bounds[1])
+    return None if offset is not None and end.end_offset <= offset else end
 
 
-def contents_of_small(source: Source, base_offset: int) -> SegmentContents | None:
-    """Summarize a small segment by the compiled scanner; None unless all of it is sound and in order."""
+def contents_of_small(source: Source, base_offset: int, *, is_newest: bool = False) -> SegmentContents | None:
+    """Summarize a small segment by the compiled scanner; None unless all of it is sound and in order.
+
+    None, too, where offsets are missing before one of the last entries of a newest one: other files decide.
+    """
     try:
         from kafka_segments.segment.columnar.small_segments import sound_table
 
         table = sound_table(source) if source.size <= LARGEST_SMALL else None
     except MissingExtraError:
         return None
-    if table is None or not table.is_batch().all() or table.exceeds_last_offsets().any():
+    if table is None or not table.is_batch().all() or not table.is_ordered_in(base_offset):
         return None
-    extent = Extent(int(table.column("base_offset")[0]), int(table.last_offsets()[-1]))
-    if table.is_disordered().any() or not extent.is_within(0, base_offset + MOST_OFFSETS):
+    is_joined = len(table) > FEW or table.value(0, "base_offset") == base_offset
+    if is_newest and (not is_joined or table.tail(FEW + 1).has_gaps()):
         return None
+    extent = Extent(table.value(0, "base_offset"), table.last_offset(len(table) - 1))
     return SegmentContents(source.name, base_offset, source.size, extent)
 
 
@@ -194,37 +219,19 @@ def times_of_small(
     return read_times(data, ends, earliest_from)
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentStart:
-    """Beginning of a segment.
-
-    Attributes:
-        first: the first offset; None if there is no sound entry among the first ones.
-        is_damaged: there is damage before the first sound entry, or only damage.
-        misplaced: base offset of the first batch, if the next one's offsets are not greater; `first` is then
-            the lower of the two.
-    """
-
-    first: int | None
-    is_damaged: bool
-    misplaced: int | None = None
-
-
-def begin_of(source: Source) -> SegmentStart:
-    """Find the first offset of a segment."""
-    scan, is_damaged = Scan(source, len_window=_LEN_WINDOW), False
-    for num, entry in enumerate(scan.entries()):
+def _begun(source: Source, base_offset: int) -> SegmentContents:
+    """Summarize the beginning of a segment, with the first offset alone."""
+    begun = SegmentContents(source.name, base_offset, source.size)
+    scan = Scan(source, len_window=_LEN_WINDOW)
+    for entry in islice(scan.entries(), _MAX_LEADING):
         if isinstance(entry, Batch) and entry.crc_valid:
             first = scan.first_offset(entry)
             first = entry.last_offset if first is None else first
             following = _overlapped(source, entry)
-            if following is None:
-                return SegmentStart(first, is_damaged)
-            return SegmentStart(min(first, following), is_damaged, misplaced=first)
-        is_damaged = is_damaged or isinstance(entry, Damage)
-        if num == _MAX_LEADING:
-            break
-    return SegmentStart(None, is_damaged)
+            least, misplaced = (first, None) if following is None else (min(first, following), first)
+            return replace(begun, extent=Extent(least, least), misplaced=misplaced)
+        begun = replace(begun, is_damaged_before=begun.is_damaged_before or isinstance(entry, Damage))
+    return begun
 
 
 def _overlapped(source: Source, batch: Batch) -> int | None:
@@ -233,17 +240,12 @@ def _overlapped(source: Source, batch: Batch) -> int | None:
     A duplicate of the batch is in order; a negative offset proves nothing about the batch before it.
     """
     position = batch.end_position
-    if batch.magic < 2 or position + formats.LEN_PREFIX > source.size:
-        return None
-    with suppress(ReadError):
-        prefix = formats.read_prefix(source.read(position, formats.LEN_PREFIX))
-        if prefix.magic < 2 or not 0 <= prefix.base_offset <= batch.last_offset:
-            return None
-    following = sound_entry(source, position)
-    if following is None:
+    following = next(Scan(source, headers_only=True).entries(position), None)
+    if batch.magic < 2 or not isinstance(following, Batch) or following.magic < 2:
         return None
     is_same = (following.base_offset, following.crc) == (batch.base_offset, batch.crc)
-    return None if is_same else following.base_offset
+    is_overlapped = 0 <= (following.base_offset or 0) <= batch.last_offset and not is_same
+    return following.base_offset if is_overlapped and sound_entry(source, position) is not None else None
 
 
 def near_end(source: Source, position: int = 0) -> int:
@@ -255,13 +257,13 @@ def near_end(source: Source, position: int = 0) -> int:
         with suppress(MissingExtraError):
             from kafka_segments.segment.columnar.header_table import find_last
 
-            found = find_last(source, position)
+            found = find_last(source, position, _NUM_LAST)
             return position if found is None else found
-    last = before = position
+    last = deque([position], maxlen=_NUM_LAST)
     for entry in Scan(source, headers_only=True).entries(position):
-        if isinstance(entry, Batch):
-            before, last = last, entry.position
-    return before
+        if isinstance(entry, Batch) and entry.position > position:
+            last.append(entry.position)
+    return last[0]
 
 
 def is_sound_at(source: Source, offset: int, position: int) -> bool:
@@ -285,18 +287,13 @@ def runs_in(source: Source) -> list[Extent]:
 
     There are 1,000 ranges at most; the last one includes all the rest.
     """
-    runs: list[Extent] = []
-    for entry in Scan(source, headers_only=True).entries():
-        if not isinstance(entry, Batch):
-            continue
-        first = entry.last_offset if entry.magic < 2 else entry.base_offset
-        assert first is not None
-        last = max(first, entry.last_offset)
-        if runs and (first == runs[-1].last + 1 or len(runs) == _NUM_RUNS):
-            runs[-1] = Extent(min(runs[-1].first, first), max(runs[-1].last, last))
-        else:
-            runs.append(Extent(first, last))
-    return runs
+    found = Scan(source, headers_only=True).entries()
+    pieces = joined(run_of(head_of(one)) for one in found if isinstance(one, Batch))
+    runs = [Extent(one.first, one.last) for one in pieces if isinstance(one, SoundRun)]
+    rest = runs[_NUM_RUNS - 1 :]
+    if len(rest) > 1:
+        rest = [Extent(min(one.first for one in rest), max(one.last for one in rest))]
+    return [*runs[: _NUM_RUNS - 1], *rest]
 
 
 def is_cleaned(source: Source) -> bool:

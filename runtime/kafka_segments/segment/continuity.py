@@ -98,6 +98,13 @@ class CheckpointedOffsets:
     without_log: tuple[int, ...] = ()
     swaps: tuple[tuple[int, str], ...] = ()
 
+    @property
+    def end(self) -> tuple[int, str]:
+        """An offset that the log reached once, 0 if none is noted, and the checkpoint that has it."""
+        if (self.recovery_point or 0) > (self.high_watermark or 0):
+            return self.recovery_point or 0, "recovery point (recovery-point-offset-checkpoint)"
+        return self.high_watermark or 0, "high watermark (replication-offset-checkpoint)"
+
 
 def find_gaps(
     segments: Sequence[SegmentContents],
@@ -304,12 +311,7 @@ def _gap_between(before: _Held, after: _Held, first: int) -> _Gap:
 def _gap_after(newest: SegmentContents, reached: _Held, noted: CheckpointedOffsets) -> Iterator[_Gap]:
     if _is_reported(newest) or newest.is_damaged_after:
         return
-    end, own = reached[0].last + 1, reached[1]
-    noted_end, what = max(
-        (noted.high_watermark or 0, "high watermark (replication-offset-checkpoint)"),
-        (noted.recovery_point or 0, "recovery point (recovery-point-offset-checkpoint)"),
-        key=lambda one: one[0],  # the high watermark if both are the same
-    )
+    end, own, (noted_end, what) = reached[0].last + 1, reached[1], noted.end
     if noted_end > end:
         why = f"the {what} is {noted_end}, and the segments end before offset {end}"
         yield _Gap(own, end, noted_end - 1, why, is_certain=True)
@@ -336,9 +338,8 @@ def swapped_out(
     Yields:
         The first offset, the last one (None if unknown), and the reason.
     """
-    known = max(noted.high_watermark or 0, noted.recovery_point or 0)
     for base_offset, path in noted.swaps:
-        following = next((one for one in base_offsets if one > base_offset), known)
+        following = next((one for one in base_offsets if one > base_offset), noted.end[0])
         if following > (noted.log_start_offset or 0) or following <= base_offset:
             last = following - 1 if following > base_offset else None
             first = max(base_offset, noted.log_start_offset or 0)

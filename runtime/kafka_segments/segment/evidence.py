@@ -12,14 +12,14 @@ Strategy: runs of batches are looked at in the order of the file, each with the 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.segment.index_files import LeaderEpoch
 from kafka_segments.segment.sound_runs import SoundRun
 
-__all__ = ["FEW", "MOST_OFFSETS", "FileOrder", "JudgedRun", "epoch_at"]
+__all__ = ["FEW", "MOST_OFFSETS", "FileOrder", "JudgedRun", "bounds_of", "epoch_at", "judge"]
 
 FEW = 2
 """Batches in a row that may be in the wrong place together; more of them confirm each other."""
@@ -38,6 +38,7 @@ class JudgedRun:
         doubt: what contradicts its offsets; empty if nothing does.
         is_in_order: whether they fit between those around it.
         is_epoch_doubted: whether its leader epoch is contradicted.
+        is_foreign: whether they are another segment's by the names of the files.
     """
 
     run: SoundRun
@@ -45,6 +46,7 @@ class JudgedRun:
     doubt: str
     is_in_order: bool
     is_epoch_doubted: bool
+    is_foreign: bool
 
 
 class FileOrder:
@@ -56,6 +58,8 @@ class FileOrder:
         log_end: where the log ended by a checkpoint, which may be older than the files; likewise.
         epochs: of the leader-epoch-checkpoint of the copy; empty if there is none.
         never_cleaned: whether the log cleaner has never been in the log, so that no batch lacks records.
+        last_named: returns the last offset that the log had, by anything but its batches; -1 if unknown.
+        before: the last offset before the first run; None if the file begins with that.
     """
 
     def __init__(
@@ -66,11 +70,14 @@ class FileOrder:
         *,
         log_end: int = NO_END,
         never_cleaned: bool = False,
+        last_named: Callable[[], int] = lambda: -1,
+        before: int | None = None,
     ) -> None:
         self._base_offset, self._end = base_offset, min(end, base_offset + MOST_OFFSETS)
         self._log_end = log_end
         self._epochs, self._never_cleaned = epochs, never_cleaned
-        self._before: int | None = None  # last offset of what nothing contradicts
+        self._last_named = last_named
+        self._before = before  # last offset of what nothing contradicts
         self._epoch = -1  # of that
         self._held: tuple[SoundRun, int | None] | None = None
 
@@ -85,8 +92,9 @@ class FileOrder:
         expected = None if is_after_damage else self._base_offset
         if self._held is not None:
             held, place = self._held
-            doubt, is_in_order = self._doubt(held, run)
-            judged = JudgedRun(held, place, doubt, is_in_order, self._is_epoch_wrong(held, run))
+            doubt, is_in_order = self._doubt(held, run, place)
+            others = self._is_epoch_wrong(held, run), not self._base_offset <= held.first < self._end
+            judged = JudgedRun(held, place, doubt, is_in_order, *others)
             expected = held.last + 1 if is_in_order and not is_after_damage else None
             if is_in_order:
                 self._before = held.last
@@ -99,7 +107,7 @@ class FileOrder:
         """The offset after what nothing contradicts."""
         return self._base_offset if self._before is None else self._before + 1
 
-    def _doubt(self, one: SoundRun, following: SoundRun | None) -> tuple[str, bool]:
+    def _doubt(self, one: SoundRun, following: SoundRun | None, expected: int | None) -> tuple[str, bool]:
         """Return what contradicts a run's offsets, and whether the next ones may be compared with it."""
         which = f"its offsets, {one.first} to {one.last}, "
         if self._is_misplaced(one, following):
@@ -114,6 +122,9 @@ class FileOrder:
             return f"{which}are more than its records", True
         if one.first >= self._log_end and one.num_batches <= FEW and not is_joined:
             return f"{which}are beyond the end of the log, {self._log_end}", True
+        is_few_after_gap = expected is not None and expected < one.first and one.num_batches <= FEW
+        if is_few_after_gap and (expected or 0) <= (named := self._last_named()) < one.first:
+            return f"{which}are beyond offset {named}, which the log had and lacks now", True
         if one.first < self._base_offset or one.first >= self._end:
             return f"{which}are not those of its segment, {self._base_offset} to {self._end - 1}", True
         return "", True
@@ -148,3 +159,36 @@ def epoch_at(epochs: Sequence[LeaderEpoch], offset: int) -> int | None:
     """Return the leader epoch that a checkpoint has for an offset; None below its first entry."""
     at = bisect_right(epochs, offset, key=lambda one: one.start_offset)
     return epochs[at - 1].epoch if at else None
+
+
+def judge(found: Iterable[object], order: FileOrder, *, is_inside: bool = False) -> Iterator[JudgedRun]:
+    """Yield the runs among what was found in a file, judged.
+
+    Args:
+        found: in file order; anything but runs is damage.
+        order: their judge.
+        is_inside: the file does not begin with them.
+    """
+    for one in found:
+        if not isinstance(one, SoundRun):
+            is_inside = True
+            continue
+        judged, is_inside = order.add(one, is_after_damage=is_inside), False
+        if judged is not None:
+            yield judged
+    last = order.add(None)
+    if last is not None:
+        yield last
+
+
+def bounds_of(runs: Iterable[JudgedRun]) -> tuple[int, int] | None:
+    """Return the first offset, and the one after the last, of runs without those that are put aside.
+
+    Runs of another segment, by the names of the files, count if there are no others; None if there are none.
+    """
+    found: dict[bool, tuple[int, int]] = {}
+    for one in runs:
+        if one.is_in_order and (one.is_foreign or not one.doubt):
+            first, end = found.get(one.is_foreign, (one.run.first, 0))
+            found[one.is_foreign] = min(first, one.run.first), max(end, one.run.last + 1)
+    return found.get(False, found.get(True))

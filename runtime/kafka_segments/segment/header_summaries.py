@@ -17,8 +17,9 @@ from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.segment.sound_runs import SoundRun
 
-__all__ = ["HeaderSummary", "head_of", "iter_header_summaries"]
+__all__ = ["HeaderSummary", "head_of", "iter_header_summaries", "run_of"]
 
 _NUM_FIRST = 6
 _NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP
@@ -122,6 +123,15 @@ def _slow_heads(source: Source, position: int) -> Iterator[HeaderSummary | Damag
             yield entry
         elif isinstance(entry, Batch):
             yield head_of(entry)
+
+
+def run_of(head: HeaderSummary) -> SoundRun:
+    """Return the run of one entry; of a wrapper, by the offset that it has itself."""
+    is_unknown = head.first_offset is None and head.last_offset == MAX_OFFSET
+    last = 0 if is_unknown else head.last_offset
+    first = last if head.first_offset is None else head.first_offset
+    is_short = head.num_records is not None and head.num_records <= last - first
+    return SoundRun(head.position, head.end_position, first, last, 1, head.max_timestamp, is_short)
 
 
 def head_of(batch: Batch) -> HeaderSummary:

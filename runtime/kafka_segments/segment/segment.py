@@ -15,7 +15,7 @@ from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.handles import Handle
 from kafka_segments.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 from kafka_segments.segment.batch_records import Rows, fast_rows, open_records
-from kafka_segments.segment.contents import Hint, contents_of, is_cleaned, runs_in
+from kafka_segments.segment.contents import Beside, contents_of, is_cleaned, runs_in
 from kafka_segments.segment.continuity import Extent, SegmentContents
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.scan.entry_scan import Scan, read_payload
@@ -304,9 +304,9 @@ class Segment(Handle):
         """Yield summaries of headers, and damage; no checksum is verified."""
         return iter_header_summaries(self._source)
 
-    def contents(self, base_offset: int, find_hint: Hint) -> SegmentContents:
+    def contents(self, base_offset: int, beside: Beside) -> SegmentContents:
         """Summarize the offsets in the segment; see `contents.contents_of`."""
-        return contents_of(self._source, base_offset, find_hint)
+        return contents_of(self._source, base_offset, beside)
 
     def runs(self) -> list[Extent]:
         """The offsets of all entries, in file order; see `contents.runs_in`."""

@@ -8,7 +8,7 @@ before offsets fall is a run of its own, for it may be the wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka_segments.errors import DecompressionError
@@ -16,7 +16,7 @@ from kafka_segments.formats.entries import Damage, Padding
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.verified_entries import VerifiedEntry, iter_verified
 
-__all__ = ["RefusedEntry", "SoundRun", "iter_sound_runs"]
+__all__ = ["RefusedEntry", "SoundRun", "iter_sound_runs", "joined"]
 
 _MAX_READ = 16 << 20
 """Bytes of an entry whose records are read: brokers take 1 MiB by default, and memory is bounded."""
@@ -83,9 +83,14 @@ def iter_sound_runs(source: Source) -> Iterator[Found]:
     Raises:
         StoreError: a store stopped serving the segment.
     """
+    return joined(_pieces(source))
+
+
+def joined(pieces: Iterable[Found]) -> Iterator[Found]:
+    """Yield runs that continue each other as one, and what is between them."""
     before: SoundRun | None = None  # what is before `last` and continues in it
     last: SoundRun | None = None
-    for found in _pieces(source):
+    for found in pieces:
         piece = found if isinstance(found, SoundRun) else None
         if before is not None and last is not None and not (piece and piece.first <= last.last):
             before.join(last)

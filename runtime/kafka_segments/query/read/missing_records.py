@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from contextlib import closing
 
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
-from kafka_segments.segment.columnar.entry_table import EntryTable
-from kafka_segments.segment.columnar.header_table import iter_tables
-from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
+from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries, run_of
 
 __all__ = ["missing_in"]
 
@@ -32,65 +28,35 @@ def missing_in(
     Raises:
         KafkaFormatError: one of them cannot be read.
     """
-    theirs, ours = _entries(places, other, offsets), _entries(places, own, offsets)
+    theirs = [*_entries(places, other, offsets)]
     # A cleaned batch lacks some of its records, so that only an identical batch counts.
-    known_marks = set(theirs.marks)
-    is_other = np.array([mark not in known_marks for mark in ours.marks], bool)
-    firsts, lasts = ours.firsts[is_other], ours.lasts[is_other]
-    known, reached = _merged(theirs.firsts[theirs.is_whole], theirs.lasts[theirs.is_whole])
-    if len(known):
-        at = np.searchsorted(known, firsts, side="right") - 1
-        is_missing = (at < 0) | (reached[at] < lasts)
-        firsts, lasts = firsts[is_missing], lasts[is_missing]
-    if not len(firsts):
-        return
-    begins = np.append(0, np.flatnonzero(firsts[1:] != lasts[:-1] + 1) + 1)
-    for first, last in zip(firsts[begins], lasts[np.append(begins[1:], len(firsts)) - 1], strict=True):
-        yield int(first), int(last)
+    marks = {mark for mark, _is_cleaned, _offsets in theirs}
+    covered: list[tuple[int, int]] = []
+    for part in sorted(one for _mark, is_cleaned, one in theirs if not is_cleaned):
+        joins = bool(covered) and part[0] <= covered[-1][1] + 1
+        before = covered.pop() if joins else part
+        covered.append((before[0], max(before[1], part[1])))
+    held: tuple[int, int] | None = None
+    for mark, _is_cleaned, (first, last) in _entries(places, own, offsets):
+        at = bisect_right(covered, first, key=lambda known: known[0]) - 1
+        if mark in marks or (at >= 0 and last <= covered[at][1]):
+            continue
+        if held is not None and first != held[1] + 1:
+            yield held
+            held = None
+        held = first if held is None else held[0], last
+    if held is not None:
+        yield held
 
 
-@dataclass(frozen=True, slots=True)
-class _Entries:
-    """Entries in a range of offsets.
-
-    Attributes:
-        firsts, lasts: first and last offset of each, clipped to the range.
-        is_whole: whether an entry has a record for each of its offsets.
-        marks: identity of each entry: base offset and checksum.
-    """
-
-    firsts: Any
-    lasts: Any
-    is_whole: Any
-    marks: list[tuple[int, int]]
-
-
-def _entries(places: Places, segment: StoredSegment, offsets: tuple[int, int]) -> _Entries:
-    parts = [[np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, bool)]]
-    marks: list[tuple[int, int]] = []
-    source = open_stored(places, segment)
-    try:
-        for piece in iter_tables(source, OffsetRange(None, None), ReadRange()):
-            if not isinstance(piece, EntryTable):
-                continue  # damage, which the reader of that segment reports
-            rows = piece.in_range(offsets[0], offsets[1] + 1)
-            firsts, lasts = piece.column("base_offset")[rows], piece.last_offsets()[rows]
-            is_whole = ~piece.is_batch()[rows] | (piece.column("num_records")[rows] > lasts - firsts)
-            cut = np.maximum(firsts, offsets[0]), np.minimum(lasts, offsets[1]), is_whole
-            for part, values in zip(parts, cut, strict=True):
-                part.append(values)
-            marks += zip(firsts.tolist(), piece.column("crc")[rows].tolist(), strict=True)
-    finally:
-        source.close()
-    firsts, lasts, is_whole = map(np.concatenate, parts)
-    return _Entries(firsts, lasts, is_whole, marks)
-
-
-def _merged(firsts: Any, lasts: Any) -> tuple[Any, Any]:
-    """Sort ranges by first offset, and merge overlapping and adjacent ones."""
-    order = np.argsort(firsts, kind="stable")
-    firsts, reached = firsts[order], np.maximum.accumulate(lasts[order])
-    is_new = np.ones(len(firsts), bool)
-    is_new[1:] = firsts[1:] > reached[:-1] + 1
-    begins = np.flatnonzero(is_new)
-    return firsts[begins], reached[np.append(begins[1:], len(firsts)) - 1] if len(begins) else reached
+def _entries(
+    places: Places, segment: StoredSegment, offsets: tuple[int, int]
+) -> Iterator[tuple[object, bool, tuple[int, int]]]:
+    """Yield what identifies each entry, whether it lacks records, and those of some offsets that it has."""
+    with closing(open_stored(places, segment)) as source:
+        for one in iter_header_summaries(source):
+            if isinstance(one, HeaderSummary):  # damage is reported by the reader of that segment
+                run, size = run_of(one), one.end_position - one.position
+                mark = run.first, run.last, run.newest, one.producer_id, one.num_records, size
+                if run.first <= offsets[1] and offsets[0] <= run.last:
+                    yield mark, run.is_cleaned, (max(run.first, offsets[0]), min(run.last, offsets[1]))

@@ -142,8 +142,7 @@ class SplitReader:
     def _end_in(self, found: Found) -> int | None:
         """End offset of reading in a segment."""
         if found.is_as_planned:
-            # An unchanged file is read to its end, so that damage at the log's end is found.
-            return self._reached if self._has_grown(found) else self._split.end
+            return self._reached if self._split.end is None else self._split.end
         # Another file may hold offsets of other ranges, or offsets after its copy's end.
         is_other = any(found.stored is other for other in self._split.others)
         return lower(self._reached, found.stored.end_offset if is_other else None)

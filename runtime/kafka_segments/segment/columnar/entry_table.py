@@ -12,6 +12,7 @@ from kafka_segments.codecs import CODEC_NAMES
 from kafka_segments.codecs.bounds import ITEMS_PER_BYTE
 from kafka_segments.formats import wrap_long
 from kafka_segments.formats.entries import Batch, SoundBatches
+from kafka_segments.segment.evidence import MOST_OFFSETS
 
 __all__ = [
     "COMPRESSED",
@@ -140,6 +141,12 @@ class EntryTable:
     def is_disordered(self) -> Any:
         """Whether each entry but the first begins at or below the last offset of the one before it."""
         return self.column("base_offset")[1:] <= self.last_offsets()[:-1]
+
+    def is_ordered_in(self, base_offset: int) -> bool:
+        """Whether entries are in order, with offsets of a segment, and headers agree on where they end."""
+        first, last = self.value(0, "base_offset"), self.last_offset(len(self) - 1)
+        is_within = first >= 0 and last < base_offset + MOST_OFFSETS
+        return is_within and not (self.is_disordered().any() or self.exceeds_last_offsets().any())
 
     def exceeds_last_offsets(self) -> Any:
         """Whether an entry's count of records leads beyond its last offset; see `Batch.highest_offset`."""

@@ -130,13 +130,13 @@ def find_entries(source: Source, offset: int) -> list[int]:
     return before
 
 
-def find_last(source: Source, position: int = 0) -> int | None:
-    """Return where the last entry but one begins, or the only one, from a position on; None without any."""
+def find_last(source: Source, position: int = 0, count: int = 2) -> int | None:
+    """Return where the last so many entries begin, or all of them, from a position on; None without any."""
     last: list[int] = []
     for piece in iter_headers(source, position):
         if not isinstance(piece, Damage):
-            last += piece.column("position")[-2:].tolist()
-            del last[:-2]
+            last += piece.column("position")[-count:].tolist()
+            del last[:-count]
     return last[0] if last else None
 
 
