@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.builders.build import batch, record
+from tests.ingest.ingested import Run, parquet_rows
 from tests.salvage.made import batches_of, copy_of, edit, segment
 from tests.salvage.made import partition as made
 from tests.spark.kafka_rows import RECORDED
@@ -77,6 +79,52 @@ def test_a_last_batch_elsewhere_does_not_move_the_end(bit: int, evidence: str, t
     first, _last = move(directory, NEWEST, -1, bit)
     assert ends(directory) == {first}
     assert scanned(directory)[0] == list(range(first))
+
+
+def go_on(directory: Path, first: int = END, num_batches: int = 4) -> int:
+    """Append batches of five records; return the end of the log."""
+    end = first + 5 * num_batches
+    more = b"".join(
+        batch(offset, [record(at, b"k", b"v") for at in range(5)], count=5, last_offset_delta=4)
+        for offset in range(first, end, 5)
+    )
+    edit(segment(directory, NEWEST), lambda data: data + more)
+    return end
+
+
+HIGHER = [8, 20, 30, 33, 40]
+"""Bits with which a last batch comes above all that is appended later."""
+
+
+@pytest.mark.parametrize("bit", [3, *HIGHER])
+def test_ingest_takes_what_comes_later_once(bit: int, tmp_path: Path, ingest: Run) -> None:
+    directory, table = log_of(tmp_path / "logs"), tmp_path / "table"
+    first, last = move(directory, NEWEST, -1, bit)
+    status, found, err = ingest(directory, table)
+    assert (status, found["multi", 0]["end offset"]) == (1, str(first))
+    assert f"offsets {first} to {last} are missing" in err
+    assert [row.offset for row in parquet_rows(table)] == list(range(first))
+    end = END
+    for _run in range(2):
+        end = go_on(directory, end)
+        _status, found, _err = ingest(directory, table)
+        assert found["multi", 0]["end offset"] == str(end)
+    assert [row.offset for row in parquet_rows(table)] == [*range(first), *range(END, end)]
+
+
+@pytest.mark.parametrize("bit", [3, *HIGHER])
+def test_spark_reads_up_to_the_end_and_goes_on_there(bit: int, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark.sql.streaming.datasource", reason="streams need Spark 4.2 or newer")
+    from tests.spark.streamed import Streamed
+    from tests.spark.test_reader import read
+
+    directory, options = log_of(tmp_path / "logs"), {"failOnDataLoss": "false"}
+    first, _last = move(directory, NEWEST, -1, bit)
+    assert [row["offset"] for row in read(directory, **options)] == list(range(first))
+    stream = Streamed(directory, **options)
+    assert [row["offset"] for row in stream.rest()] == list(range(first))
+    end = go_on(directory)
+    assert [row["offset"] for row in stream.rest()] == list(range(END, end))
 
 
 @pytest.mark.parametrize("bit", BITS)
