@@ -135,6 +135,15 @@ def test_what_does_not_decompress_is_damage() -> None:
         recompress(data, "lz4").to_bytes()
 
 
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_a_wrapper_is_held_to_the_bound_that_was_given(codec: str) -> None:
+    wrapper = message(0, compress("gzip", message(0, bytes(50_000))), attributes=1)
+    found = []
+    assert recompress(wrapper, codec, on_damage=found.append, max_decompressed=1000).to_bytes() == b""
+    assert [type(one.error) for one in found] == [DecompressionError]
+    assert recompress(wrapper, codec, max_decompressed=60_000).to_bytes() != b""
+
+
 def test_control_batches_are_never_compressed() -> None:
     data = batch(0, RECORDS) + control(9, (b"\0\0\0\1", b"\0" * 6))
     assert recompress(data, "zstd").to_bytes().endswith(control(9, (b"\0\0\0\1", b"\0" * 6)))

@@ -154,8 +154,8 @@ class Recompression:
             EncodeError: a wrapper of magic 0 or 1 that is to be compressed with zstd.
             MissingExtraError: something is to be compressed anew, and construct is not installed.
         """
-        source = self._source
-        with nullcontext(source) if isinstance(source, Segment) else open_segment(source) as segment:
+        source, open_ = self._source, partial(open_segment, max_decompressed=self._max_decompressed)
+        with nullcontext(source) if isinstance(source, Segment) else open_(source) as segment:
             for event in segment.iter_entries("skip"):
                 if isinstance(event, Damage):
                     self._damaged(event)
