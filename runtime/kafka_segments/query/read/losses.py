@@ -54,13 +54,15 @@ class Losses:
         """Whether missing offsets were cleaned, without reading more segments."""
         return max(self._noted_end, self._seen_end) >= (first + 1 if stop is None else stop)
 
-    def see(self, found: Found, coverage: OffsetCoverage) -> None:
+    def see(self, found: Found, coverage: OffsetCoverage, *, is_at_log_end: bool) -> None:
         """Report entries out of order in a segment, and keep its gaps as traces of the cleaner."""
         path = found.stored.file.path
         if coverage.misplaced is not None:
             self._report_misplaced(*coverage.misplaced, path, self._replaced_in(coverage))
         if coverage.before is not None and found.is_as_planned:
-            self._report_before(*coverage.before, path)
+            self._report_before(*coverage.before, f"{path}: entries stand in front of lower ones")
+        if coverage.over is not None and is_at_log_end:
+            self._report_before(*coverage.over, f"{path}: entries are put aside, as the log ends before them")
         if not coverage.has_gaps:
             return
         self.is_cleaned = True
@@ -145,12 +147,10 @@ class Losses:
             self.lose(*(replaced or (first, min(last, -1) + 1)), f"{path}: {which}")
         self.note(path, None, f"{which}; they are below what is read here, and left out")
 
-    def _report_before(self, first: int, last: int, path: str) -> None:
-        """Report entries before lower ones, with offsets of a later range, as lost."""
-        asked, named = self._split.asked[1], self.named[1]
-        stop = lower(lower(last + 1, asked), named)  # from there on it is reported already, or not requested
+    def _report_before(self, first: int, last: int, why: str) -> None:
+        """Report entries with offsets of a later range, which does not read them, as lost."""
+        stop = lower(lower(last + 1, self._split.asked[1]), self.named[1])  # the rest is told, or not asked
         if stop is not None and first < stop:
-            why = f"{path}: entries with offsets {first} to {last} stand in front of lower ones"
             self._lost(first, stop - 1, why)
 
     def _replaced_in(self, coverage: OffsetCoverage) -> tuple[int, int] | None:

@@ -306,7 +306,8 @@ class SplitReader:
     ) -> Generator[pa.RecordBatch, None, int | None]:
         """Report missing offsets; return the first offset to search elsewhere, None if there is none."""
         path, end = found.stored.file.path, self._reached
-        self._losses.see(found, coverage)
+        is_at_end = self._split.end is None and found.is_as_planned and not self._has_grown(found)
+        self._losses.see(found, coverage, is_at_log_end=is_at_end)
         if found.is_as_planned:
             self._losses.report_misnamed(found, coverage)
         elif coverage.first is not None and coverage.first > offsets[0] and not coverage.is_damaged_before:

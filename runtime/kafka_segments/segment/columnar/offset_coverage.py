@@ -43,6 +43,7 @@ class OffsetCoverage:
             or have negative ones: a reader of the range below will not see them.
         before: the least and the greatest offset of entries above the range that precede others of it: a
             reader of the range above will not see them.
+        over: likewise of entries above the range that no other of it follows.
         below: the least and the greatest offset in entries that begin below what the segment should hold.
         beyond: likewise in entries that end above it.
         replaced: the offsets missing where entries with negative ones are: the first; the one after the last
@@ -65,7 +66,7 @@ class OffsetCoverage:
         self.replaced: tuple[int, int, int | None] | None = None
         self._named = named
         self._range_end = end
-        self._over: tuple[int, int] | None = None
+        self.over: tuple[int, int] | None = None
         self._start, self._greatest = start, -1
         self._has_entries = False
         self._expected: int | None = None
@@ -183,19 +184,19 @@ class OffsetCoverage:
 
     def _look_ahead(self, firsts: Offsets, lasts: Offsets) -> None:
         """Record entries above the range that precede others of it."""
-        if self._range_end is None or (self._over is None and firsts.max() < self._range_end):
+        if self._range_end is None or (self.over is None and firsts.max() < self._range_end):
             return
         is_over = firsts >= self._range_end
         inside = np.flatnonzero(~is_over)
         if len(inside):
             found = is_over.copy()
             found[inside[-1] :] = False
-            for more in (self._over, _ends_of(firsts, lasts, found)):
+            for more in (self.over, _ends_of(firsts, lasts, found)):
                 self.before = self.before if more is None else _joined(self.before, more)
-            self._over = None
+            self.over = None
             is_over[: inside[-1]] = False
         over = _ends_of(firsts, lasts, is_over)
-        self._over = self._over if over is None else _joined(self._over, over)
+        self.over = self.over if over is None else _joined(self.over, over)
 
     def _begin(self, first: int | None) -> None:
         if self.replaced is not None and self.replaced[2] is None:
