@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,24 @@ def test_verify_names_what_a_log_has_lost_that_was_never_cleaned(tmp_path: Path)
     assert ("missing-offsets", 0, 124) in [(row[0], *row[3:]) for row in rows]
 
 
+def test_what_was_aborted_stays_so_where_the_segment_of_its_marker_is_empty(tmp_path: Path) -> None:
+    """Its `.txnindex` stands there still."""
+    begun = batches(0, 1, attributes=16, producer_id=7, producer_epoch=0, base_sequence=0)
+    source = log_of(tmp_path / "logs", {0: begun + batches(1, 1), 2: b"", 5: batches(5, 2)})
+    (source / f"{2:020d}.txnindex").write_bytes(struct.pack(">hqqqq", 0, 7, 0, 3, 0))
+    account = salvaged([source], tmp_path / "dest")
+    assert missing(account) == [(0, 0), (2, 4)]
+    assert any(reason.startswith("its transaction was aborted") for reason in account.reasons())
+
+
+def test_an_index_names_offsets_behind_batches_that_are_put_aside(tmp_path: Path) -> None:
+    """In the place of the log's newest segment are others, with higher offsets than the index has."""
+    source = log_of(tmp_path / "logs", {0: batches(0, 5), 5: batches(20, 2, 1)})
+    (source / f"{5:020d}.index").write_bytes(struct.pack(">ii", 7, 400))
+    account = salvaged([source], tmp_path / "dest")
+    assert missing(account) == [(5, 12)]
+
+
 @pytest.mark.parametrize("is_cut_out", [False, True])
 def test_what_was_aborted_does_not_become_committed(is_cut_out: bool, tmp_path: Path) -> None:
     source = copy_of("clean/transactions-0", tmp_path / "logs")
@@ -125,6 +145,96 @@ def test_a_recovery_point_that_is_older_than_the_files_puts_nothing_aside(tmp_pa
     account = salvaged([source], tmp_path / "dest")
     assert account.only()["log_end_offset"] == 206
     assert missing(account) == [(10, 14)]
+
+
+def batches(first: int, *counts: int, **fields: int) -> bytes:
+    """Batches that continue each other, each of so many records."""
+    bases = accumulate(counts, initial=first)
+    return b"".join(
+        batch(base, [record(delta) for delta in range(count)], **fields)
+        for base, count in zip(bases, counts, strict=False)
+    )
+
+
+def log_of(folder: Path, files: dict[int, bytes], **noted: int) -> Path:
+    """A partition of these segments, which was shut down cleanly if a recovery point is noted."""
+    directory = folder / "t-0"
+    directory.mkdir(parents=True)
+    for base, data in files.items():
+        segment(directory, base).write_bytes(data)
+    for name, offset in noted.items():
+        checkpoint = folder / f"{name.replace('_', '-')}-offset-checkpoint"
+        checkpoint.write_text(f"0\n1\nt 0 {offset}\n")
+    if "recovery_point" in noted:
+        (folder / ".kafka_cleanshutdown").touch()
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("foreign", "end"),
+    [
+        pytest.param(batches(1000, 2, 2, 5, 2), 8, id="as other blocks of the disk"),
+        pytest.param(batches(8, 2, 2, 5, 2), 19, id="a log beyond an older checkpoint"),
+        pytest.param(batches(8, 2) + batches(1000, 2, 2, 2), 1006, id="which has lost batches there"),
+    ],
+)
+def test_batches_behind_the_end_of_the_log_must_continue_it(foreign: bytes, end: int, tmp_path: Path) -> None:
+    source = log_of(tmp_path / "logs", {0: batches(0, 3, 2, 3) + foreign}, recovery_point=8)
+    account = salvaged([source], tmp_path / "dest")
+    assert account.only()["log_end_offset"] == end
+    words = [why for why in account.reasons() if "are beyond the end of the log, 8" in why]
+    assert bool(words) == (end == 8)
+
+
+def test_a_batch_beyond_the_end_is_not_confirmed_by_files_that_were_swapped(tmp_path: Path) -> None:
+    files = {0: batches(10, 4, 3, 3), 10: batches(0, 5, 3, 2), 20: batches(4000, 1)}
+    account = salvaged([log_of(tmp_path / "logs", files, recovery_point=21)], tmp_path / "dest")
+    assert missing(account) == [(20, 20)]
+    assert account.only()["log_end_offset"] == 20
+
+
+@pytest.mark.parametrize("delta", [3, 60])
+def test_the_number_of_records_shows_a_last_offset_that_is_too_high(delta: int, tmp_path: Path) -> None:
+    """One batch behind it has its offsets, and no more: its records decide which of the two is wrong."""
+    records = [record(at) for at in range(2)]
+    high = batch(5, records, last_offset_delta=delta)
+    log = batches(0, 5) + high + batches(7, 3)
+    account = salvaged([log_of(tmp_path / "logs", {0: log})], tmp_path / "dest")
+    assert (missing(account), account.only()["log_end_offset"]) == ([(5, 6)], 10)
+    assert any("its offsets, 5 to" in why for why in account.reasons())
+
+
+def test_a_batch_that_the_log_ended_in_is_put_aside(tmp_path: Path) -> None:
+    log = batch(0, [record()], last_offset_delta=1)
+    account = salvaged([log_of(tmp_path / "logs", {0: log}, recovery_point=1)], tmp_path / "dest")
+    assert missing(account) == [(0, 0)]
+
+
+def test_a_batch_without_a_record_shows_the_cleaner(tmp_path: Path) -> None:
+    files = {0: batches(0, 1) + batch(1, [record()], last_offset_delta=4), 8: batches(8, 2, 5)}
+    source = log_of(tmp_path / "logs", files)
+    account = salvaged([source], tmp_path / "dest")
+    assert missing(account) == []
+    assert logs(account.log("t-0")) == logs(source)
+
+
+def test_the_majority_wins_over_a_batch_that_ends_before_theirs(tmp_path: Path) -> None:
+    short = batch(0, [record()]) + batches(2, 1, 3)
+    copies = [log_of(tmp_path / f"r{at}", {0: batches(0, 2, 1, 3) if at else short}) for at in range(3)]
+    account = salvaged(copies, tmp_path / "dest")
+    assert logs(account.log("t-0")) == logs(copies[1])
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_another_segment_does_not_begin_within_a_batch(is_reversed: bool, tmp_path: Path) -> None:
+    rest = {3: batches(3, 5, 1, 2)}
+    sound = log_of(tmp_path / "r0", {0: batches(0, 3)} | rest)
+    foreign = log_of(tmp_path / "r1", {0: batches(0, 1, 1, 2, 5, 1)} | rest)
+    copies = [foreign, sound] if is_reversed else [sound, foreign]
+    account = salvaged(copies, tmp_path / "dest")
+    assert logs(account.log("t-0")) == logs(sound)
+    alone = salvaged([foreign], tmp_path / "alone")
+    assert missing(alone) == [(0, 2)]
 
 
 def test_leader_epochs_never_fall(tmp_path: Path) -> None:

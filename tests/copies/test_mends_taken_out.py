@@ -56,6 +56,7 @@ PLACES: list[Patch] = [
     (FileOrder, "_doubt", lambda *_: ("", True)),
     (FileOrder, "_is_misplaced", lambda *_: False),
     (FileSurvey, "_doubt_by_index", lambda *_: ""),
+    (FileSurvey, "_doubt_by_bounds", lambda *_: ""),
     (OtherPlaces, "doubt", lambda *_: ""),
 ]
 ENDS: list[Patch] = [

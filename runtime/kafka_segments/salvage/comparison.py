@@ -90,8 +90,9 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch, votes: 
     source = files.source(stretch.file)
     first = stretch.first
     for head in heads_in(source, stretch.position, stretch.end_position):
+        below = None  # the last batch of the result that ends below this one
         while taken is not None and taken.last < head.last_offset:
-            taken = next(taken_batches, None)
+            below, taken = taken, next(taken_batches, None)
         size = head.end_position - head.position
         offsets = first if head.first_offset is None else head.first_offset, head.last_offset
         first = head.last_offset + 1
@@ -102,11 +103,12 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch, votes: 
                 to_position = taken.piece.to_position + taken.position - taken.piece.position
                 yield Fate(*place, Status.SAME, "", *offsets, taken.piece.segment, to_position)
                 continue
-        is_other = taken is not None and files[taken.piece.file].copy != files[stretch.file].copy
+        rival = below if taken is None or taken.first > head.last_offset else taken
+        is_other = rival is not None and files[rival.piece.file].copy != files[stretch.file].copy
         is_counted = is_other and not stretch.doubt and len(votes) < _MAX_VOTES
-        if taken is not None and taken.first <= offsets[1] and is_counted:
+        if rival is not None and rival.last >= offsets[0] and is_counted:
             digest = hashlib.sha256(source.read(head.position, size)).digest()
-            votes.setdefault(taken, {}).setdefault(digest, set()).add(files[stretch.file].copy)
+            votes.setdefault(rival, {}).setdefault(digest, set()).add(files[stretch.file].copy)
         reason = stretch.doubt or "the result has other batches at its offsets"
         yield Fate(*place, Status.QUARANTINED, reason, *offsets)
 

@@ -43,7 +43,8 @@ def _chains(stretches: Iterator[SoundStretch]) -> Iterator[list[SoundStretch]]:
     """Yield stretches that continue each other, by their offsets or in a file, together."""
     chain: list[SoundStretch] = []
     for stretch in stretches:
-        if chain and chain[-1].last + 1 not in (stretch.first, stretch.expected):
+        place = stretch.expected if chain and chain[-1].file == stretch.file else stretch.first
+        if chain and chain[-1].last + 1 not in (stretch.first, place):
             yield chain
             chain = []
         chain.append(stretch)
@@ -60,10 +61,13 @@ def _is_confirmed(places: OtherPlaces, copy: int, chain: list[SoundStretch], bas
     joins_before = before is not None and before.last + 1 == first
     joins_after = last + 1 in bases or (after is not None and after.first == last + 1)
     end_of_file = places.files[chain[-1].file].segment.end_offset
-    if first in bases or last + 1 == end_of_file or (joins_before and joins_after):
-        return True
+    own_base = places.files[chain[0].file].segment.base_offset
     is_few = sum(one.num_batches for one in chain) <= FEW
-    return not is_few and (joins_before or joins_after or before is after is None)
+    is_begun = first in bases and not (is_few and first == own_base)
+    if is_begun or last + 1 == end_of_file or (joins_before and joins_after):
+        return True
+    is_alone = before is after is None and first < own_base  # in a file with a wrong name
+    return not is_few and (joins_before or joins_after or is_alone)
 
 
 @dataclass

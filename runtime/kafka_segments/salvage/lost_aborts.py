@@ -42,9 +42,10 @@ def without_markers(ledger: Ledger, files: SourceFiles, num_copies: int) -> dict
 
 def _aborted_in(file: SourceFile, files: SourceFiles) -> Iterator[AbortedTxn]:
     """Yield what the transaction index of a file says of markers that should be in it."""
-    beside, last = file.segment.beside.get("txnindex"), file.last_offset
-    if beside is None or last is None:
+    beside = file.segment.beside.get("txnindex")
+    if beside is None or (file.whole_reason and not file.is_unopened):
         return
+    last = -1 if file.last_offset is None else file.last_offset
     end = max(last + 1, file.refused_end, file.segment.end_offset or 0)
     with NotingFaults():
         entries = read_transaction_index(open_file(files.places, beside))

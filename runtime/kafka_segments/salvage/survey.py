@@ -90,7 +90,7 @@ class FileSurvey:
         self.is_cleaned = self.shows_cleaner = False
         self._ledger, self._file, self._source, self._known = ledger, file, source, known
         self._following = NO_END if file.segment.end_offset is None else file.segment.end_offset
-        base = file.segment.base_offset
+        self._log_end, base = log_end, file.segment.base_offset
         self._order = FileOrder(
             base,
             self._following,
@@ -132,7 +132,7 @@ class FileSurvey:
                 self._leave(found)
         self._report(self._source.size)
         self._note(self._order.add(None))
-        if self._known.named.last() >= self._order.reached and self._following == NO_END:
+        if self._following == NO_END:
             self._file.refused_end = max(self._file.refused_end, self._known.named.last() + 1)
         self._file.end_of_sound, self._file.is_empty = end_of_sound, is_empty
         self._file.last_offset = self._last
@@ -152,23 +152,17 @@ class FileSurvey:
         run, file, known = judged.run, self._file, self._known
         copy = known.doubtful if judged.is_epoch_doubted else file.copy
         place = file.number, run.position, run.end_position
-        since = run.first
-        doubt = judged.doubt or self._doubt_by_index(run, judged.expected)
-        if not doubt:
+        since, figures = self._known_since(run, judged.expected), (run.num_batches, run.newest, run.first)
+        stretch = SoundStretch(copy, run.first, run.last, *place, *figures, judged.expected)
+        doubt = judged.doubt or self._doubt_by_index(run, judged.expected) or self._doubt_by_bounds(stretch)
+        if doubt:
+            stretch = stretch._replace(copy=doubted(file.copy), doubt=doubt)
+        else:
             self.is_cleaned = self.is_cleaned or run.is_cleaned
-            since = self._known_since(run, judged.expected)
+            is_trace = run.is_cleaned or (since < run.first and run.position > 0)
+            self.shows_cleaner = self.shows_cleaner or is_trace
+            stretch = stretch._replace(since=since)
             self._last = run.last if self._last is None else max(self._last, run.last)
-        stretch = SoundStretch(
-            doubted(file.copy) if doubt else copy,
-            run.first,
-            run.last,
-            *place,
-            run.num_batches,
-            run.newest,
-            since,
-            judged.expected,
-            doubt,
-        )
         self._take(stretch)
 
     def _doubt_by_index(self, run: SoundRun, expected: int | None) -> str:
@@ -182,6 +176,13 @@ class FileSurvey:
             return f"its offsets, {run.first} to {run.last}, are others than the indexes have for its place"
         return ""
 
+    def _doubt_by_bounds(self, stretch: SoundStretch) -> str:
+        """Return whether the next segment begins, or the log ended, within a batch of a stretch."""
+        for bound in (self._following, self._log_end if stretch.num_batches <= FEW else NO_END):
+            if stretch.first < bound <= stretch.last and parts_at(self._source, stretch, bound).across:
+                return f"offset {bound}, where its segment or the log ends, is within one of its batches"
+        return ""
+
     def _known_since(self, run: SoundRun, expected: int | None) -> int:
         """Return the offset from which on the copy knows the log: that of the gap that the cleaner left."""
         if expected is None or expected >= run.first:
@@ -190,7 +191,6 @@ class FileSurvey:
             if len(self._file.losses) < _MAX_LOSSES:
                 self._file.losses.append((expected, run.first - 1))
             return run.first
-        self.shows_cleaner = self.shows_cleaner or run.position > 0
         return expected
 
     def _take(self, stretch: SoundStretch) -> None:

@@ -120,7 +120,8 @@ class FileOrder:
             return f"{which}are others than its records have", True
         if is_short and (is_beyond or self._never_cleaned):
             return f"{which}are more than its records", True
-        if one.first >= self._log_end and one.num_batches <= FEW and not is_joined:
+        is_at_end = expected is not None and expected <= self._log_end  # nothing before it is beyond the end
+        if one.first >= self._log_end and not is_joined and (is_at_end or one.num_batches <= FEW):
             return f"{which}are beyond the end of the log, {self._log_end}", True
         is_few_after_gap = expected is not None and expected < one.first and one.num_batches <= FEW
         if is_few_after_gap and (expected or 0) <= (named := self._last_named()) < one.first:
@@ -136,9 +137,11 @@ class FileOrder:
             return one.num_batches <= FEW or one.last <= low or one.first < self._base_offset
         if following is None or following.first > one.last or following.first <= low:
             return False
-        is_confirmed = following.num_batches > 1 or following.first == self._next
+        is_counted = one.num_lacking > 0 and following.first == one.last + 1 - one.num_lacking
+        is_confirmed = is_counted or following.num_batches > 1 or following.first == self._next
         is_header_odd = (one.is_cleaned or one.is_doubted) and is_confirmed
-        is_suspect = one.first != self._next or one.last >= self._end or is_header_odd
+        is_beyond = one.last >= min(self._end, self._log_end)
+        is_suspect = one.first != self._next or is_beyond or is_header_odd
         return is_suspect and (is_confirmed or one.num_batches == 1)
 
     def _is_epoch_wrong(self, one: SoundRun, following: SoundRun | None) -> bool:

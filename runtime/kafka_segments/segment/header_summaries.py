@@ -130,8 +130,8 @@ def run_of(head: HeaderSummary) -> SoundRun:
     is_unknown = head.first_offset is None and head.last_offset == MAX_OFFSET
     last = 0 if is_unknown else head.last_offset
     first = last if head.first_offset is None else head.first_offset
-    is_short = head.num_records is not None and head.num_records <= last - first
-    return SoundRun(head.position, head.end_position, first, last, 1, head.max_timestamp, is_short)
+    num_lacking = 0 if head.num_records is None else max(0, last - first + 1 - head.num_records)
+    return SoundRun(head.position, head.end_position, first, last, 1, head.max_timestamp, num_lacking)
 
 
 def head_of(batch: Batch) -> HeaderSummary:

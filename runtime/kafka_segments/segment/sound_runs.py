@@ -34,7 +34,7 @@ class SoundRun:
         last: the last offset.
         num_batches: how many they are.
         newest: greatest timestamp of their headers, in milliseconds; -1 for none.
-        is_cleaned: whether offsets are missing inside of a batch, as after the log cleaner.
+        num_lacking: offsets of batches that have no record, as after the log cleaner.
         epoch: their leader epoch; -1 for none.
         is_doubted: a single batch whose header contradicts its records: there are more than offsets for them,
             or others.
@@ -46,9 +46,14 @@ class SoundRun:
     last: int
     num_batches: int
     newest: int
-    is_cleaned: bool = False
+    num_lacking: int = 0
     epoch: int = -1
     is_doubted: bool = False
+
+    @property
+    def is_cleaned(self) -> bool:
+        """Whether offsets are missing inside of a batch."""
+        return self.num_lacking > 0
 
     def follows(self, other: SoundRun) -> bool:
         """Return whether this run continues another one, in the file and in its offsets."""
@@ -60,7 +65,7 @@ class SoundRun:
         self.end_position, self.last = other.end_position, other.last
         self.num_batches += other.num_batches
         self.newest = max(self.newest, other.newest)
-        self.is_cleaned = self.is_cleaned or other.is_cleaned
+        self.num_lacking += other.num_lacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,6 @@ def _run_of(entry: VerifiedEntry) -> SoundRun | RefusedEntry:
     if first < 0 or entry.is_overflowing:
         return refused(*place, first)
     room, count = last - first + 1, entry.num_records
-    is_short = count is not None and count < room
+    num_lacking = 0 if count is None else max(0, room - count)
     is_doubted = entry.magic >= 2 and ((count or 0) > room or not entry.has_ordered_records)
-    return SoundRun(*place, first, last, 1, entry.max_timestamp, is_short, entry.leader_epoch, is_doubted)
+    return SoundRun(*place, first, last, 1, entry.max_timestamp, num_lacking, entry.leader_epoch, is_doubted)

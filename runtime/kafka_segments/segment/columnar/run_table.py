@@ -27,13 +27,13 @@ def runs_of(table: VerifiedTable) -> Iterator[SoundRun | RefusedEntry]:
     begins[0] = True
     begins[1:] |= is_alone[:-1] | (firsts[1:] != lasts[:-1] + 1) | (epochs[1:] != epochs[:-1])
     starts = np.flatnonzero(begins).tolist()
-    is_short = is_batch & (counts < room)
+    num_lacking = np.where(is_batch, (room - counts).clip(0), 0)
     for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
         place = entries.value(start, "position"), entries.value(end - 1, "end_position")
         first, last = int(firsts[start]), int(lasts[end - 1])
         if is_refused[start]:
             yield refused(*place, first)
             continue
-        newest, is_cleaned = int(times[start:end].max()), bool(is_short[start:end].any())
+        newest, lacking = int(times[start:end].max()), int(num_lacking[start:end].sum())
         doubt = int(epochs[start]), bool(is_doubted[start])
-        yield SoundRun(*place, first, last, end - start, newest, is_cleaned, *doubt)
+        yield SoundRun(*place, first, last, end - start, newest, lacking, *doubt)
