@@ -76,6 +76,21 @@ class Evidence:
         return all(copy.noted.get(LOG_START) == self.truth.start for copy in self.copies)
 
     @cached_property
+    def lacks_front(self) -> bool:
+        """Whether the first offsets of the log are in no batch, and no copy has the cleaner's checkpoint.
+
+        A broker writes it when the cleaner has been in a log: without it that looks like a loss.
+        """
+        is_noted = any(CLEANER in copy.noted for copy in self.copies)
+        return not is_noted and any(one.base > self.truth.start for one in self.truth.entries[:1])
+
+    def num_joins(self, one: Entry) -> int:
+        """How many ends of a batch, at its offsets, join another one or the name of a segment."""
+        found = [other for entries in self.entries for other in entries]
+        begins, ends = {other.base for other in found}, {other.last + 1 for other in found}
+        return (one.base in ends.union(self.names)) + (one.last + 1 in begins.union(self.names))
+
+    @cached_property
     def noted_starts(self) -> list[int]:
         """What is noted as log start offsets."""
         return [copy.noted[LOG_START] for copy in self.copies if LOG_START in copy.noted]

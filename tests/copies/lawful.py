@@ -14,6 +14,8 @@ Rule = Callable[["Judging", Entry], bool]
 
 
 HEADER = "its records are not as its header says"
+RIVAL = "a copy has the truth"
+ELSEWHERE = "a copy has the same at its place"
 INDEX = "an index names other offsets"
 
 
@@ -29,8 +31,8 @@ def contradiction(judging: Judging, one: Entry) -> str:
     evidence, truth = judging.evidence, judging.truth
     same = [true for true in truth.by_content.get(one.content, ()) if true.base != one.base]
     reasons = {
-        "a copy has the truth": any(trusted(judging, true) for true in evidence.rivals(one)),
-        "a copy has the same at its place": any(trusted(judging, true) for true in same),
+        RIVAL: any(trusted(judging, true) for true in evidence.rivals(one)),
+        ELSEWHERE: any(trusted(judging, true) for true in same),
         HEADER: keys_of(one.data) is None,
         "a segment begins within it": any(one.base < base <= one.last for base in evidence.true_names),
         "the log ends below it by the recovery point": one.last >= truth.end in evidence.ends_noted(one)
@@ -57,6 +59,21 @@ def one_against_one(judging: Judging, one: Entry) -> bool:
     is_in_place = one.base in begins and one.content not in judging.truth.by_content
     is_readable = is_in_place and keys_of(one.data) is not None
     return is_readable and rivals != [] and len(judging.evidence.holders(one)) >= max(rivals)
+
+
+def as_good_a_place(judging: Judging, one: Entry) -> bool:
+    """A batch with another base offset, which no checksum covers: it joins as much as the true batch does, in
+    as many copies, so nothing shows which of the two was moved.
+    """
+    evidence, same = judging.evidence, judging.truth.by_content.get(one.content, ())
+    others = [*evidence.rivals(one), *(true for true in same if evidence.holders(true))]
+    is_known = bool(set(contradiction(judging, one).split("; ")) - {RIVAL, ELSEWHERE})
+    return not is_known and all(
+        same
+        and evidence.num_joins(one) >= evidence.num_joins(true)
+        and len(evidence.holders(one)) >= len(trusted(judging, true))
+        for true in others
+    )
 
 
 def no_true_epoch(judging: Judging, one: Entry) -> bool:
@@ -130,7 +147,11 @@ def unknown_end(judging: Judging, one: Entry) -> bool:
 
 def false_epochs(judging: Judging, one: Entry) -> bool:
     """No copy has the checkpoint as it was, and batches or another checkpoint say something else."""
-    return judging.evidence.are_epochs_false and not judging.evidence.has_true_epochs
+    is_lower = any(
+        found.base > one.base and found.epoch < one.epoch and found.content not in judging.truth.by_content
+        for found in judging.result.served
+    )
+    return (judging.evidence.are_epochs_false or is_lower) and not judging.evidence.has_true_epochs
 
 
 def only_an_index_knows(judging: Judging, one: Entry) -> bool:
@@ -180,6 +201,7 @@ def another_checkpoint(judging: Judging, one: Entry) -> bool:
 FOREIGN: tuple[Rule, ...] = (
     changed_and_nobody_knows,
     one_against_one,
+    as_good_a_place,
     only_an_index_knows,
     other_offsets,
     shifted_alike,
@@ -206,7 +228,7 @@ LIMITS: dict[Rule, float] = {
     another_checkpoint: 0.12,
 }
 """Where copies show the truth, and `salvage` does not see it: how often for each case, at most."""
-TOLD = (one_against_one, rival_taken, copy_not_trusted, behind_a_false_end, in_open_damage)
+TOLD = (one_against_one, as_good_a_place, rival_taken, copy_not_trusted, behind_a_false_end, in_open_damage)
 TOLD += (shifted_alike, several_damages, epoch_is_told, put_aside)
 """With these the status must be 1; the others need no word."""
 
