@@ -61,8 +61,11 @@ class Losses:
             self._report_misplaced(*coverage.misplaced, path, self._replaced_in(coverage))
         if coverage.before is not None and found.is_as_planned:
             self._report_before(*coverage.before, f"{path}: entries stand in front of lower ones")
-        if coverage.over is not None and is_at_log_end:
-            self._report_before(*coverage.over, f"{path}: entries are put aside, as the log ends before them")
+        over = coverage.over
+        if over is None and coverage.before is None and self.reached is not None:
+            over = self.reached, coverage.greatest  # of an entry across the end
+        if over is not None and is_at_log_end:
+            self._report_before(*over, f"{path}: entries are put aside, as the log ends before them")
         if not coverage.has_gaps:
             return
         self.is_cleaned = True
@@ -149,7 +152,7 @@ class Losses:
 
     def _report_before(self, first: int, last: int, why: str) -> None:
         """Report entries with offsets of a later range, which does not read them, as lost."""
-        stop = lower(lower(last + 1, self._split.asked[1]), self.named[1])  # the rest is told, or not asked
+        stop = lower(lower(last + 1, self._split.asked[1]), self.named[1])  # others are named elsewhere
         if stop is not None and first < stop:
             self._lost(first, stop - 1, why)
 

@@ -142,7 +142,9 @@ class SplitReader:
     def _end_in(self, found: Found) -> int | None:
         """End offset of reading in a segment."""
         if found.is_as_planned:
-            return self._reached if self._split.end is None else self._split.end
+            # Entries with wrong checksums count for no end, and are read if checksums are not looked at.
+            ends_with_log = self._split.end is None and (self.reading.check_crc or self._has_grown(found))
+            return self._reached if ends_with_log else self._split.end
         # Another file may hold offsets of other ranges, or offsets after its copy's end.
         is_other = any(found.stored is other for other in self._split.others)
         return lower(self._reached, found.stored.end_offset if is_other else None)
@@ -307,7 +309,7 @@ class SplitReader:
         """Report missing offsets; return the first offset to search elsewhere, None if there is none."""
         path, end = found.stored.file.path, self._reached
         is_at_end = self._split.end is None and found.is_as_planned and not self._has_grown(found)
-        self._losses.see(found, coverage, is_at_log_end=is_at_end)
+        self._losses.see(found, coverage, is_at_log_end=is_at_end and offsets[1] is not None)
         if found.is_as_planned:
             self._losses.report_misnamed(found, coverage)
         elif coverage.first is not None and coverage.first > offsets[0] and not coverage.is_damaged_before:

@@ -44,6 +44,7 @@ class OffsetCoverage:
         before: the least and the greatest offset of entries above the range that precede others of it: a
             reader of the range above will not see them.
         over: likewise of entries above the range that no other of it follows.
+        greatest: the last offset of all entries; -1 without any.
         below: the least and the greatest offset in entries that begin below what the segment should hold.
         beyond: likewise in entries that end above it.
         replaced: the offsets missing where entries with negative ones are: the first; the one after the last
@@ -67,7 +68,7 @@ class OffsetCoverage:
         self._named = named
         self._range_end = end
         self.over: tuple[int, int] | None = None
-        self._start, self._greatest = start, -1
+        self._start, self.greatest = start, -1
         self._has_entries = False
         self._expected: int | None = None
         self._has_wrappers = False
@@ -87,7 +88,7 @@ class OffsetCoverage:
         if not (self.has_gaps or self._has_wrappers):
             self.has_gaps = entries.has_gaps(-1 if self._expected is None else self._expected - 1)
         self._end(last)
-        if self._greatest > last:  # offsets fall
+        if self.greatest > last:  # offsets fall
             end = self._named[1]
             lasts = lasts if end is None else lasts[lasts < end]
             if len(lasts):
@@ -112,7 +113,7 @@ class OffsetCoverage:
         num_offsets = int((lasts - firsts + 1).sum())
         if len(firsts):
             self.misplaced = _joined(self.misplaced, (int(firsts.min()), int(lasts.max())))
-        first = max(self._start, self._greatest + 1)
+        first = max(self._start, self.greatest + 1)
         known = self.replaced or (first, first, None)
         self.replaced = known[0], max(known[1], first + num_offsets), None
         self.damaged()
@@ -154,20 +155,20 @@ class OffsetCoverage:
         self._look_outside(firsts, lasts)
         self._look_ahead(firsts, lasts)
         if lasts.min() < self._start or firsts.min() < 0:
-            before = np.maximum.accumulate(np.append(self._greatest, lasts[:-1]))
+            before = np.maximum.accumulate(np.append(self.greatest, lasts[:-1]))
             found = ((firsts <= before) & (lasts < self._start)) | (firsts < 0)
             if found.any():
                 least, most = int(firsts[found].min()), int(lasts[found].max())
                 self.misplaced = _joined(self.misplaced, (least, most))
-        self._greatest = max(self._greatest, int(lasts.max()))
+        self.greatest = max(self.greatest, int(lasts.max()))
 
     def _look_at_order(self, firsts: Offsets, lasts: Offsets) -> None:
         """Record whether offsets fall, and the first one that the segment should hold."""
         base = self._named[0]
-        if self.first is not None and max(self.first, self._greatest) < base <= lasts.max():
+        if self.first is not None and max(self.first, self.greatest) < base <= lasts.max():
             self.first = int(firsts[lasts >= base][0])
         self.falls = self.falls or bool(
-            firsts[0] <= self._greatest or (firsts[1:] <= np.maximum.accumulate(lasts)[:-1]).any()
+            firsts[0] <= self.greatest or (firsts[1:] <= np.maximum.accumulate(lasts)[:-1]).any()
         )
 
     def _look_outside(self, firsts: Offsets, lasts: Offsets) -> None:
