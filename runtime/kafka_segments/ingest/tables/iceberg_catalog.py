@@ -6,7 +6,7 @@ files are those in the destination; any other one is not there.
 
 from __future__ import annotations
 
-import os
+import errno
 from typing import Any
 
 from pyiceberg.catalog.sql import SqlCatalog
@@ -54,7 +54,7 @@ class TableCatalog(SqlCatalog):
         for ending in ("", "-journal", "-wal", "-shm"):
             files.check(f"{path}{ending}")
         journal = f"{path}-journal"
-        if os.path.exists(journal) and files.read(journal).endswith(_NAMES_OTHERS):
+        if _content_of(files, journal).endswith(_NAMES_OTHERS):
             raise OptionError("this journal names another one, and ours never does: remove it", path=journal)
         uri = URL.create("sqlite", database=path).render_as_string()
         io = f"{TableIO.__module__}.{TableIO.__name__}"
@@ -62,6 +62,16 @@ class TableCatalog(SqlCatalog):
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
         return super()._load_file_io({**properties, **self.properties}, location)
+
+
+def _content_of(files: LocalTableFiles, path: str) -> bytes:
+    """The bytes of a file; none where there is none, or another process removes it at this moment."""
+    try:
+        return files.read(path)
+    except ReadError as error:
+        if error.errno == errno.ENOENT:
+            return b""
+        raise
 
 
 def log_below(table: Table) -> list[Any]:
