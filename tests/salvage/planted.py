@@ -46,6 +46,10 @@ OF_LOSS = {"missing-offsets", "transaction-in-doubt", "lost-marker"}
 OF_PLANTS = {
     "topic_created_anew": "topic-id",  # which of two topics of one name is meant, only the user knows
     "leader_epoch_falls": "leader-epoch",  # no checkpoint fits to such batches
+    # What a cluster knows of its nodes stays as it is in the copy of its metadata log.
+    "topic_id_that_the_cluster_does_not_have": "topic-id",
+    "partition_that_the_cluster_does_not_have": "stray-partition",
+    "directory_that_the_node_has_not_registered": "directory-id",
 }
 """Checks that find something in the result of one plant."""
 
