@@ -14,17 +14,15 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 import pytest
-from tests.forms import pick
 from tests.ingest.ingested import data_files, parquet_rows, table_of
 from tests.spark import cluster_job, conftest, kafka_rows
 from tests.spark.test_reader import read
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.long(short=False)]
 
 NAME = "kafka-4.3/clean"
 
-SUITE = pick((f"test_rows.py::test_rows_of_a_set[{NAME}]",), ("test_rows.py", "test_source.py"))
-"""In the short form the rows of one set, in the full one all of both files."""
+SUITE = ("test_rows.py", "test_source.py")
 
 
 class Run(NamedTuple):
@@ -65,7 +63,6 @@ def counts_of(done: subprocess.CompletedProcess[str]) -> str:
     return counts
 
 
-@pytest.mark.long(short=False)
 def test_local_cluster(cluster: Run) -> None:
     ended = cluster.found / "status.json"
     assert ended.exists(), cluster.done.stderr
@@ -92,7 +89,6 @@ def test_local_cluster(cluster: Run) -> None:
     assert os.listdir(cluster.found / "ingested" / "_kafka_segments") == ["runs"]
 
 
-@pytest.mark.long(short=False)
 def test_writing_in_a_cluster(cluster: Run) -> None:
     """Attempts that wrote everything and failed leave nothing, and double nothing."""
     assert (cluster.found / "status.json").exists(), cluster.done.stderr
@@ -109,13 +105,11 @@ def test_writing_in_a_cluster(cluster: Run) -> None:
     assert [name for name in os.listdir(cluster.found) if name.startswith(".written")] == []
 
 
-@pytest.mark.long(short=False)
 def test_the_suite_in_a_cluster(cluster: Run, print_at_end: Callable[[str, list[str]], None]) -> None:
     """What is true with threads of one process is true with executors in processes of their own too."""
     print_at_end("the Spark tests elsewhere", [f"{cluster_job.MASTER}: {counts_of(cluster.done)}"])
 
 
-@pytest.mark.long(short=False)  # in every run, test_connect.py and test_connect_views.py
 @pytest.mark.connect
 def test_the_suite_through_connect(
     connect_address: str, tmp_path: Path, print_at_end: Callable[[str, list[str]], None]

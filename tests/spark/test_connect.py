@@ -10,12 +10,11 @@ from tests.spark import kafka_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.connect]
+pytestmark = [pytest.mark.spark, pytest.mark.connect, pytest.mark.long(short=False)]
 
 NAME = "kafka-4.3/clean"
 
 
-@pytest.mark.long(short=False)
 def test_rows_through_connect(connect: SparkSession) -> None:
     assert type(connect).__module__.startswith("pyspark.sql.connect."), "not a session of Spark Connect"
     reader = connect.read.format("kafka-segments").option("includeHeaders", "true")
@@ -23,7 +22,6 @@ def test_rows_through_connect(connect: SparkSession) -> None:
     assert kafka_rows.of_arrow(frame.toArrow()) == kafka_rows.source_rows(NAME)
 
 
-@pytest.mark.long(short=False)
 def test_filters_and_views_through_connect(connect: SparkSession) -> None:
     path = kafka_rows.RECORDED / NAME / "multi-0"
     expected = [
@@ -38,7 +36,6 @@ def test_filters_and_views_through_connect(connect: SparkSession) -> None:
         assert [row.offset for row in found.collect()] == expected
 
 
-@pytest.mark.long(short=False)
 def test_errors_through_connect(connect: SparkSession) -> None:
     frame = connect.read.format("kafka-segments").load("/nowhere/at/all")
     with pytest.raises(Exception, match="ReadError: /nowhere/at/all: No such file"):

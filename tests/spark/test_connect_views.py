@@ -11,13 +11,12 @@ from tests.spark import kafka_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.connect]
+pytestmark = [pytest.mark.spark, pytest.mark.connect, pytest.mark.long(short=False)]
 
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 FORMAT = "kafka-segments"
 
 
-@pytest.mark.long(short=False)
 def test_snapshot_and_views_through_connect(connect: SparkSession, tmp_path: Path) -> None:
     from kafka_segments.spark import take_snapshot
 

@@ -13,7 +13,7 @@ import kafka_segments
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long(short=False)]
 
 BEGIN = 1750000000000
 
@@ -39,7 +39,6 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.long(short=False)
 def test_the_code_of_the_pages_runs(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
     found = run("spark.md", "history = ", {"/var/lib/kafka/data": logs}, spark=spark)
     assert found["history"].count() == 4
@@ -54,7 +53,6 @@ def test_the_code_of_the_pages_runs(spark: SparkSession, logs: Path, tmp_path: P
     assert spark.read.format("kafka-segments").load(str(tmp_path / "by-key")).count() == 4
 
 
-@pytest.mark.long(short=False)
 def test_the_stream_of_the_page_runs(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
     if spark.version < "4.2":
         pytest.skip("streams need Spark 4.2")
