@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.guides.test_guides import GUIDES
 from tests.house.commands import ROOT, blocks, calls, pages, python_blocks
 from tests.incidents.incident_pages import page_names
 
@@ -77,6 +78,10 @@ RUN_BY = {
 INCIDENTS = "tests/incidents/test_incidents.py::test_the_commands_print_what_the_page_shows"
 RUN_BY |= {f"docs/operations/incidents/{name}.md": {"": INCIDENTS} for name in page_names()}
 
+# So are guides, with their Python.
+GUIDE = "tests/guides/test_guides.py::test_a_guide_does_what_it_shows"
+RUN_BY_GUIDES = {page.relative_to(ROOT).as_posix(): {"": GUIDE} for page in GUIDES}
+
 INGEST = "tests/ingest/test_ingest_page_code.py"
 SPARK = "tests/spark/test_page_code.py"
 # What a block of Python holds, by page; README's are in packaging/readme.py.
@@ -111,6 +116,8 @@ PYTHON_RUN_BY = {
         "partition_by_key": f"{SPARK}::test_the_code_of_the_pages_runs",
     },
 }
+RUN_BY |= RUN_BY_GUIDES
+PYTHON_RUN_BY |= RUN_BY_GUIDES
 TESTS = {test for lists in (RUN_BY, PYTHON_RUN_BY) for found in lists.values() for test in found.values()}
 
 
@@ -124,7 +131,7 @@ def test_every_block_of_commands_is_run_by_a_test() -> None:
                 unknown.append(f"{name}: {code.splitlines()[0]}")
             seen.add((name, start))
     assert unknown == [], "add a test that runs it, and name that in RUN_BY"
-    assert {(name, start) for name, found in RUN_BY.items() for start in found} <= seen, "no longer shown"
+    assert listed(RUN_BY) <= seen, "no longer shown"
 
 
 def test_every_block_of_python_is_run_by_a_test() -> None:
@@ -137,9 +144,12 @@ def test_every_block_of_python_is_run_by_a_test() -> None:
                 unknown.append(f"{name}: {code.splitlines()[0]}")
             seen.add((name, part))
     assert unknown == [], "add a test that runs it, and name that in PYTHON_RUN_BY"
-    assert {(name, part) for name, found in PYTHON_RUN_BY.items() for part in found} <= seen, (
-        "no longer shown"
-    )
+    assert listed(PYTHON_RUN_BY) <= seen, "no longer shown"
+
+
+def listed(run_by: dict[str, dict[str, str]]) -> set[tuple[str, str | None]]:
+    """The blocks of a list; a guide may have none of a kind."""
+    return {(name, part) for name in run_by.keys() - RUN_BY_GUIDES.keys() for part in run_by[name]}
 
 
 def test_reports_of_faults_are_valid() -> None:

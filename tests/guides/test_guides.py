@@ -1,0 +1,119 @@
+"""The guides: README, the tutorial, the cookbook and the page on Python do what they show."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.guides.guide import ROOT, GuideError, Reader, blocks_of, compare, make_place
+
+GUIDES = sorted(page for pattern in ("docs/tutorial/*.md", "docs/cookbook.md") for page in ROOT.glob(pattern))
+# Pages whose blocks need Spark, which takes seconds.
+WITH_SPARK = {"docs/tutorial/3-records-to-tables.md", "docs/cookbook.md"}
+
+
+def of(page: Path) -> object:
+    """The page as a parameter, with its name and its markers."""
+    name = page.relative_to(ROOT).as_posix()
+    return pytest.param(page, id=name, marks=[pytest.mark.spark] if name in WITH_SPARK else [])
+
+
+@pytest.mark.parametrize("page", [of(page) for page in GUIDES])
+def test_a_guide_does_what_it_shows(page: Path, tmp_path: Path) -> None:
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    reader = Reader(make_place(tmp_path), {**os.environ, "PATH": programs})
+    try:
+        reader.follow(page.read_text(encoding="utf-8"))
+    finally:
+        reader.close()
+
+
+PAGE = """\
+Make a file; save this as `build/words.txt`:
+
+```text
+one
+two
+```
+
+```sh
+cd build
+export COUNT=2
+```
+
+```console
+$ cat words.txt   # as it was saved
+one
+...
+$ ls missing   # exit status 2
+ls: ...missing...
+```
+
+```diff
+--- a/words.txt
++++ b/words.txt
+@@ -1,2 +1,2 @@
+ one
+-two
++three
+```
+
+```python
+words = open("words.txt").read().split()
+```
+
+```python
+import os
+print(words, os.environ["COUNT"])
+```
+
+```text
+['one', 'three'] 2
+```
+"""
+
+
+def follow(text: str, folder: Path) -> None:
+    reader = Reader(make_place(folder), {**os.environ, "PATH": os.environ["PATH"]})
+    try:
+        reader.follow(text)
+    finally:
+        reader.close()
+
+
+def test_a_page_is_followed(tmp_path: Path) -> None:
+    assert [block.language for block in blocks_of(PAGE)] == [
+        "text",
+        "sh",
+        "console",
+        "diff",
+        "python",
+        "python",
+    ]
+    follow(PAGE, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("one\n...\n$", "two\n...\n$"),
+        ("# exit status 2", ""),
+        ("['one', 'three'] 2", "['one'] 2"),
+        ("-two\n", "-four\n"),
+        ("import os\n", "raise SystemExit\n"),
+    ],
+)
+def test_a_page_that_is_wrong_is_found(tmp_path: Path, right: str, wrong: str) -> None:
+    assert right in PAGE
+    with pytest.raises(GuideError, match="line "):
+        follow(PAGE.replace(right, wrong), tmp_path)
+
+
+def test_what_is_shown_is_all_that_is_printed() -> None:
+    compare(["a  b", "...", "end"], "a b\nc\nd\nend\n", "")
+    compare(["a ... d"], "a b c d\n", "")
+    for shown in (["a"], ["a", "b", "c"], ["b"]):
+        with pytest.raises(GuideError):
+            compare(shown, "a\nb\n", "")
