@@ -1,4 +1,4 @@
-"""Tables of docs/sizes.md: what the message formats take, and what was claimed of it. Run by `make generate`.
+"""Tables of docs/sizes-reference.md: what formats take, and claims about it. Run by `make generate`.
 
 All numbers are counts of bytes without compression, so they are the same with every version of a codec. The
 recorded logs are those of tests/vectors; the encoders are those that write.
@@ -41,11 +41,12 @@ def _recorded() -> Iterator[str]:
     yield "### Recorded logs"
     yield ""
     yield (
-        "Segments of the log directories that [brokers recorded](../tests/vectors/README.md), but those with "
-        "times before 1970: their bytes, some of them compressed, and what they take without compression, "
-        "batch by batch. Batches of markers and empty ones, which the old formats cannot hold, count in "
-        "magic 3 as they are in magic 2. A row is what `kafka-segments sizes "
-        "tests/vectors/recorded/kafka-2.8/clean --compression none --experimental-magic3` prints in a clone."
+        "Log directories that [brokers recorded](../tests/vectors/README.md), without segments with times "
+        "before 1970: the bytes that are there, some of them compressed, and the bytes without compression, "
+        "batch by batch. Control batches and empty batches, which the old formats cannot hold, count in "
+        "magic 3 as they do in magic 2. In a clone, `kafka-segments sizes "
+        "tests/vectors/recorded/kafka-2.8/clean --compression none --experimental-magic3` prints the numbers "
+        "of a row."
     )
     yield ""
     yield (
@@ -97,11 +98,9 @@ def _chapter() -> Iterator[str]:
     yield "### The chapter's table"
     yield ""
     yield (
-        "A book has it that 1,000 messages of 100 bytes of JSON without a key, in one batch, take 130 "
-        "bytes a message "
-        "in magic 1 and about 105 in magic 2, 19 % less, and that two of 5 bytes take 95 or more in "
-        "magic 1 and 85 in "
-        "magic 2. Bytes a message, by the encoders:"
+        "The book says that 1,000 messages of 100 bytes of JSON without a key, in one batch, take 130 bytes "
+        "per message in magic 1 and about 105 in magic 2, which is 19 % less; and that two of 5 bytes "
+        "take 95 bytes or more in magic 1 and 85 in magic 2. The encoders write this many bytes per message:"
     )
     yield ""
     yield "| messages | magic 0 | magic 1 | magic 2 | magic 3 | 1 to 2 | 2 to 3 |"
@@ -128,9 +127,8 @@ def _headers() -> Iterator[str]:
     yield "### The discarded proposal: the header of a batch"
     yield ""
     yield (
-        "The page says 18 % of 53 bytes. A header of magic 2 has 61 bytes with offset and length, 49 "
-        "without, and "
-        "never 53:"
+        "The proposal says 18 % of 53 bytes. A header of magic 2 has 61 bytes, or 49 without the offset and "
+        "the length:"
     )
     yield ""
     yield "| records | last timestamp after the first | magic 2 | magic 3 | less |"
@@ -150,9 +148,9 @@ def _overheads() -> Iterator[str]:
     yield "### The discarded proposal: all that is not key, value or header"
     yield ""
     yield (
-        "The page says 14 % of 7 bytes a message. That example, of KIP-98, leaves out the length of the "
-        "value and the "
-        "number of headers: it is one byte of 11 (the last row). In the recorded logs, batches and all:"
+        "The proposal says 14 % of 7 bytes per message. That example, from KIP-98, leaves out the length of "
+        "the value and the number of headers: magic 3 saves one byte of 11 (the last row). In the recorded "
+        "logs, with the headers of batches:"
     )
     yield ""
     yield (
@@ -205,11 +203,9 @@ def _prefixes() -> Iterator[str]:
     yield "### The additional proposal: what a validator decompresses"
     yield ""
     yield (
-        "With the metadata of all records first, in a [layout of "
-        "ours](formats/kafka_record_batch_v3_metadata_first.md), "
-        "a validator decompresses them, rounded up to the codec's block, and not all. Shares of the "
-        "decompressed "
-        "payloads:"
+        "In a [layout of ours](formats/kafka_record_batch_v3_metadata_first.md), the metadata of all records "
+        "come first, and a validator decompresses only these, rounded up to the codec's block. The share of "
+        "the decompressed payloads that it decompresses:"
     )
     yield ""
     yield f"| log | batches | payload of one | metadata | {' | '.join(BLOCKS)} |"

@@ -40,7 +40,7 @@ def options() -> Iterator[str]:
         also_in = ", ".join(_also_in(option, further.get("scan")))
         yield f"| {name} | {default} | {words} | {further.get('kafka', '')} | {also_in} |"
     ignored = ", ".join(f"`{name}`" for name in ("kafka.bootstrap.servers", *IGNORED))
-    words = "mean nothing without a broker; one warning an application names them, not one a `load`"
+    words = "accepted without effect, as there is no broker; one warning for each application names them"
     yield f"| {ignored}, all other `kafka.*` | | {words} | connections, groups | |"
     yield f"| {', '.join(f'`{name}`' for name in REFUSED)} | | refused | refused | |"
 
@@ -54,7 +54,8 @@ def write_options() -> Iterator[str]:
         default = "" if option.default is None else f"`{option.default}`"
         kafka = WORDS["write_options"].get(option.name, {}).get("kafka", "")
         yield f"| {name} | {default} | {option.help} | {kafka} |"
-    yield "| all other `kafka.*` | | mean nothing without a broker; a warning names them | producers |"
+    words = "accepted without effect, as there is no broker; a warning names them"
+    yield f"| all other `kafka.*` | | {words} | producers |"
 
 
 def _also_in(option: Option, scan: str | None) -> Iterator[str]:
@@ -107,10 +108,10 @@ def checks() -> Iterator[str]:
 
 
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
-    "spark.md": options,
+    "spark-reference.md": options,
     "columns.md": columns,
     "writing.md": write_options,
-    "sizes.md": size_tables.lines,
+    "sizes-reference.md": size_tables.lines,
     "languages.md": languages,
     "verify.md": checks,
 }

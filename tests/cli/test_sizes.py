@@ -44,7 +44,7 @@ def test_a_segment_without_compression_takes_in_magic_2_what_it_took(
     source, *others = objects(capsys, str(log), "--compression", "none", "--experimental-magic3")
     assert (source["num_bytes"], source["num_batches"], source["num_records"]) == (85, 1, 2)
     sizes = {one["magic"]: one["num_bytes"] for one in others if one["type"] == "size"}
-    # The chapter's example, corrected, and its counterpart in magic 3 (docs/sizes.md); timestamps are -1.
+    # The chapter's example, corrected, and that of magic 3 (docs/sizes-reference.md); timestamps are -1.
     assert (sizes[0], sizes[1], sizes[2]) == (62, 78, 85)
     assert sizes[3] < 71
 
@@ -197,10 +197,10 @@ def test_the_page_shows_what_the_command_prints(
 
 
 @pytest.mark.parametrize("name", ["kafka-0.9", "kafka-0.10.2", "kafka-2.8"])
-def test_the_command_that_the_page_names_prints_a_row_of_its_table(
+def test_the_command_that_the_reference_names_prints_a_row_of_its_table(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    text = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "sizes-reference.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"`kafka-segments sizes (tests/vectors/.+?)`", text)
     table = text.partition("### Recorded logs")[2].partition("###")[0]
     (row,) = re.findall(rf"^\| `{name}/clean` \| (\d.+) \|$", table, re.MULTILINE)

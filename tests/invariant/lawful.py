@@ -105,7 +105,7 @@ RULES = (
     Rule(
         "torn tail",
         "A last batch that is not whole, in no checkpoint: a broker cuts it off when it starts, and nobody "
-        "was told that it is there. The Spark source stops before it (docs/spark.md), `damage` has it.",
+        "was told that it is there. The Spark source stops before it (spark-reference.md), `damage` has it.",
         _torn_tail,
     ),
     Rule(

@@ -1,4 +1,4 @@
-"""The table of docs/spark.md: kind of damage or loss x mode x failOnDataLoss; every cell."""
+"""The table of docs/spark-reference.md: kind of damage or loss x mode x failOnDataLoss; every cell."""
 
 from __future__ import annotations
 

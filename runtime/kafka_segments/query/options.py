@@ -1,7 +1,7 @@
 """Table of options, named as in Spark's `kafka` source.
 
-The Spark source, `kafka-segments plan -o`, flags of `plan` and `ingest`, and the table in docs/spark.md use
-`OPTIONS`. Names are case-insensitive, as in Spark.
+The Spark source, `kafka-segments plan -o`, flags of `plan` and `ingest`, and the table in
+docs/spark-reference.md use `OPTIONS`. Names are case-insensitive, as in Spark.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Option:
         group: the query, the choice of files, the rows of the Spark source, its streams, or what it writes.
         name: in Spark.
         parse: parser of its text.
-        help: short description, for help texts and docs/spark.md, which has more from tools/tables.toml.
+        help: short description, for help texts and docs/spark-reference.md (with words of tools/tables.toml).
         default: as text, or None.
         alias: another name.
         flag: of `kafka-segments ingest`, and of `plan` if it uses it.

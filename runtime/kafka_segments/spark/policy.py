@@ -1,4 +1,4 @@
-"""Policy for damage and losses: the table in docs/spark.md, and nothing else.
+"""Policy for damage and losses: the table in docs/spark-reference.md, and nothing else.
 
 | what | FAILFAST | PERMISSIVE | DROPMALFORMED |
 |---|---|---|---|

@@ -44,7 +44,7 @@ _logged: set[str] = set()
 class KafkaSegmentsDataSource(DataSource):
     """Data source for Kafka's segment files, with schema and options of Spark's own `kafka` source.
 
-    All options are in docs/spark.md. Those of connections are accepted and mean nothing.
+    All options are in docs/spark-reference.md. Those of connections are accepted and mean nothing.
 
     Example:
         `spark.read.format("kafka-segments").option("includeHeaders", "true").load("/var/lib/kafka/data")`
