@@ -50,15 +50,17 @@ record: ## Start real Kafka brokers and record tests/vectors/ anew (needs a JDK 
 	$(DEV) tests/recording/record.py
 	$(DEV) tests/connector/record.py
 
-generate: ## Regenerate generated/ from schemas/ (Node comes along if it is not on the PATH), and tables of docs/
+generate: ## Regenerate generated/ from schemas/ (Node comes along if it is not on the PATH), and tables and drawings of docs/
 	$(DEV) codegen.py
 	$(DEV) tools/tables.py
 	$(DEV) tools/format_pages.py
+	$(DEV) tools/drawings.py
 
 check-generated: ## Say which generated files are stale, missing or orphans
 	$(DEV) codegen.py --check
 	$(DEV) tools/tables.py --check
 	$(DEV) tools/format_pages.py --check
+	$(DEV) tools/drawings.py --check
 
 docs: ## Build the documentation as pages of HTML into build/docs (without a warning, and without a network)
 	$(DEV) tools/docs.py
