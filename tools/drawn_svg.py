@@ -87,11 +87,11 @@ class Drawing:
         kind: str,
         *,
         round_: int = 0,
-        behind: bool = False,
+        is_back: bool = False,
     ) -> None:
-        """Draw a box, in the background if `behind`."""
+        """Draw a box, in the background if `is_back`."""
         corner = f' rx="{round_}"' if round_ else ""
-        to = self._back if behind else self._front
+        to = self._back if is_back else self._front
         to.append(
             f'<rect class="{kind}" x="{_number(x)}" y="{_number(y)}" width="{_number(width)}" '
             f'height="{_number(height)}"{corner}/>'
@@ -222,7 +222,7 @@ class _Layout:
         shifts = (6, 3, 0) if repeated else (0,)
         for shift in shifts:
             width = right - left - (6 if repeated else 0)
-            self._drawing.box(left + shift, top + shift, width, height, "f", round_=4, behind=True)
+            self._drawing.box(left + shift, top + shift, width, height, "f", round_=4, is_back=True)
         self._drawing.put_back(place, len(shifts))
 
     def _bracket(self, text: str, top: float, bottom: float) -> None:
