@@ -77,8 +77,10 @@ def formats_in_order() -> list[str]:
 
 # The navigation, as a newcomer goes; pages of docs/ that are not named here come last, under More.
 NAVIGATION: dict[str, tuple[str, ...]] = {
-    "Start": ("README.md",),
+    "Start": ("README.md", "docs/install.md", "docs/performance.md"),
+    "Tutorial": ("docs/tutorial/README.md", "docs/tutorial/*.md"),
     "Inspect": (
+        "docs/command-line.md",
         "docs/jsonl.md",
         "docs/dump-like-kafka.md",
         "docs/report.md",

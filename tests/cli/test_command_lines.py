@@ -1,4 +1,4 @@
-"""The lines of README and of pages that show how verbs are called, run in their order on small logs."""
+"""The lines of pages that show how verbs are called, run in their order on small logs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tests.builders.directories import append, run_of
 from tests.house.commands import ROOT, blocks, calls
-from tests.packaging import readme
 
 from kafka_segments.cli.main import main
 
@@ -36,8 +35,11 @@ def lines(page: str, start: str) -> list[list[str]]:
     return list(calls(found))
 
 
-def test_the_lines_of_readme_run(here: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    found = [words for words in lines("README.md", "kafka-segments ls PATH...") if "--language" not in words]
+ALL_VERBS = ("docs/command-line.md", "kafka-segments ls PATH...")
+
+
+def test_the_lines_of_all_verbs_run(here: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    found = [words for words in lines(*ALL_VERBS) if "--language" not in words]
     assert len(found) >= 10
     for number, words in enumerate(found):
         # What is not a table is written to a file or directory of its own; offset 512 is beyond this log.
@@ -55,8 +57,8 @@ def test_the_lines_of_readme_run(here: Path, capsysbinary: pytest.CaptureFixture
 
 
 @pytest.mark.node
-def test_the_line_of_readme_on_other_languages_runs(here: Path) -> None:
-    (words,) = [words for words in lines("README.md", "kafka-segments ls PATH...") if "--language" in words]
+def test_the_line_on_other_languages_runs(here: Path) -> None:
+    (words,) = [words for words in lines(*ALL_VERBS) if "--language" in words]
     run(words)
     assert list((here / "directory").rglob("*.go"))
 
@@ -83,10 +85,9 @@ def test_the_lines_of_the_page_on_kafka_dump_log_run(
 
 
 def test_the_line_of_the_json_lines_page_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    exec(readme.programs()["write"], {})
+    monkeypatch.chdir(ROOT / "tests" / "vectors" / "recorded" / "kafka-4.3")
     (words,) = lines("docs/jsonl.md", "$ kafka-segments dump")
     run(words)
     out = capsysbinary.readouterr().out
@@ -105,10 +106,8 @@ def test_the_lines_of_the_conversions_page_run(
     assert (here / "small.log").exists() and (here / "plain.log").read_bytes() == segment.read_bytes()
 
 
-def test_the_lines_of_the_page_on_the_command_line_run(
-    here: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    found = lines("docs/command-line.md", "kafka-segments ls ")
+def test_the_lines_about_ls_run(here: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    found = lines("docs/command-line.md", "kafka-segments ls /var")
     assert len(found) == 4
     places = {
         "/var/lib/kafka/data": "logs",

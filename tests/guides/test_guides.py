@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.guides.guide import ROOT, GuideError, Reader, blocks_of, compare, make_place
 
-GUIDES = sorted(page for pattern in ("docs/tutorial/*.md", "docs/cookbook.md") for page in ROOT.glob(pattern))
+PAGES = ("README.md", "docs/python.md", "docs/cookbook.md", "docs/tutorial/*.md")
+GUIDES = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
 # Pages whose blocks need Spark, which takes seconds.
 WITH_SPARK = {"docs/tutorial/3-records-to-tables.md", "docs/cookbook.md"}
 

@@ -25,17 +25,11 @@ BROKEN_DISK = (
 # How a block begins, by page: the test that runs it. Those of the page on operations are in its own list.
 RUN_BY = {
     "CONTRIBUTING.md": {"make test-fast": "tests/house/test_docs.py::test_commands_in_documents_exist"},
-    "README.md": {
-        "$ kafka-segments dump logs/orders-0": "tests/house/test_docs.py::test_the_readme_runs_in_a_clone",
-        "source .venv/bin/activate": f"{HERE}::test_an_activated_environment_has_the_programs",
-        'pip install "$(ls dist/': f"{HERE}::test_the_wheel_is_found_as_readme_says",
-        "$ kafka-segments ingest build/run": f"{HERE}::test_readme_shows_what_make_run_runs",
-        "kafka-segments ls PATH...": f"{LINES}::test_the_lines_of_readme_run",
-    },
     "docs/command-line.md": {
         "python3 kafka-segments.pyz": "tests/packaging/test_onefile.py::test_the_lines_of_the_page_run",
         "kafka-segments completion": "tests/cli/test_completion.py::test_the_lines_of_the_page_run",
-        "kafka-segments ls ": f"{LINES}::test_the_lines_of_the_page_on_the_command_line_run",
+        "kafka-segments ls /var": f"{LINES}::test_the_lines_about_ls_run",
+        "kafka-segments ls PATH...": f"{LINES}::test_the_lines_of_all_verbs_run",
     },
     "docs/conversions.md": {"kafka-segments convert": f"{LINES}::test_the_lines_of_the_conversions_page_run"},
     "docs/find.md": {"kafka-segments find": "tests/cli/test_find.py::test_the_commands_of_the_page_run"},
@@ -46,6 +40,12 @@ RUN_BY = {
     },
     "docs/dump-like-kafka.md": {
         "kafka-segments dump --like-kafka": f"{LINES}::test_the_lines_of_the_page_on_kafka_dump_log_run"
+    },
+    "docs/install.md": {
+        "make run": "tests/house/test_docs.py::test_commands_in_documents_exist",
+        "source .venv/bin/activate": f"{HERE}::test_an_activated_environment_has_the_programs",
+        'pip install "$(ls dist/': f"{HERE}::test_the_wheel_is_found_as_the_page_says",
+        "$ kafka-segments ingest build/run": f"{HERE}::test_the_page_shows_what_make_run_runs",
     },
     "docs/jsonl.md": {"$ kafka-segments dump": f"{LINES}::test_the_line_of_the_json_lines_page_runs"},
     "docs/languages.md": {
@@ -84,7 +84,7 @@ RUN_BY_GUIDES = {page.relative_to(ROOT).as_posix(): {"": GUIDE} for page in GUID
 
 INGEST = "tests/ingest/test_ingest_page_code.py"
 SPARK = "tests/spark/test_page_code.py"
-# What a block of Python holds, by page; README's are in packaging/readme.py.
+# What a block of Python holds, by page.
 PYTHON_RUN_BY = {
     "docs/ingest.md": {
         "load_catalog": f"{INGEST}::test_the_iceberg_code_of_the_ingest_page",
@@ -138,7 +138,7 @@ def test_every_block_of_python_is_run_by_a_test() -> None:
     unknown, seen = [], set()
     for page in pages():
         name = page.relative_to(ROOT).as_posix()
-        for code in python_blocks(page) if name != "README.md" else ():
+        for code in python_blocks(page):
             part = next((one for one in PYTHON_RUN_BY.get(name, {}) if one in code), None)
             if part is None:
                 unknown.append(f"{name}: {code.splitlines()[0]}")
@@ -192,7 +192,7 @@ def test_a_call_that_the_command_refuses_is_found() -> None:
 
 
 def block_of(start: str) -> str:
-    (found,) = [code for code in blocks(ROOT / "README.md") if code.startswith(start)]
+    (found,) = [code for code in blocks(ROOT / "docs" / "install.md") if code.startswith(start)]
     return found
 
 
@@ -206,7 +206,7 @@ def test_an_activated_environment_has_the_programs() -> None:
     assert [path.parent for path in programs] == [ROOT / ".venv" / "bin"] * 3
 
 
-def test_the_wheel_is_found_as_readme_says(tmp_path: Path) -> None:
+def test_the_wheel_is_found_as_the_page_says(tmp_path: Path) -> None:
     """A pip that prints its arguments; packaging/test_extras.py installs wheels with their extras."""
     (tmp_path / "dist").mkdir()
     wheel = "dist/kafka_segments-0.1.0.dev0-py3-none-any.whl"
@@ -229,7 +229,7 @@ def test_the_wheel_is_found_as_readme_says(tmp_path: Path) -> None:
     assert "all" in project["optional-dependencies"]
 
 
-def test_readme_shows_what_make_run_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_what_make_run_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     from tools import run as make_run
 
     called: list[list[str]] = []

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -62,24 +63,28 @@ def machine_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def environments(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
-    """Makes a function that runs code in an environment with one extra, with the network off.
-
-    Decoders are compiled once for each Python and state of the sources; in the full form, in each
-    environment.
-    """
+def homes(distributions: Path) -> Callable[[str, tuple[int, int]], Path]:
+    """Makes a function that installs the wheel with one extra, once for each Python, and returns where."""
     extras.prepare()
-    made: dict[tuple[str, tuple[int, int]], Run] = {}
     (wheel,) = distributions.glob("*.whl")
+    return cache(partial(extras.environment, wheel))
+
+
+@pytest.fixture(scope="session")
+def environments(
+    homes: Callable[[str, tuple[int, int]], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Run]:
+    """Makes a function that runs code in an environment with one extra, with the network off."""
 
     def of(extra: str, version: tuple[int, int]) -> Run:
-        key = extra, version
-        if key not in made:
-            home = extras.environment(wheel, extra, version)
-            kept = extras.folder() / "kept-{}.{}".format(*version)
-            kept.mkdir(mode=0o700, exist_ok=True)
-            work = tmp_path_factory.mktemp("work")
-            made[key] = runner(home, work, work if IS_FULL else kept)
-        return made[key]
+        work = tmp_path_factory.mktemp("work")
+        return runner(homes(extra, version), work, decoders(version, work))
 
-    return of
+    return cache(of)
+
+
+def decoders(version: tuple[int, int], work: Path) -> Path:
+    """Where compiled decoders are kept, for each Python and state of the sources; in the full form `work`."""
+    kept = extras.folder() / "kept-{}.{}".format(*version)
+    kept.mkdir(mode=0o700, exist_ok=True)
+    return work if IS_FULL else kept

@@ -183,7 +183,7 @@ def test_stores_are_written_with_their_extra_alone(environments, extra, version)
 
 
 @pytest.mark.spark
-@pytest.mark.long(short=False)  # in every run, test_readme.py reads with Spark in such an environment
+@pytest.mark.long(short=False)  # test_guides_with_a_wheel.py reads with Spark in one with all extras
 @pytest.mark.parametrize("version", PYTHONS)
 def test_spark_alone_ingests(environments, version, tmp_path):
     """The workers are started as `python3` of the PATH, which is the environment's."""
