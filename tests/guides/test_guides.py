@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.guides.guide import ROOT, GuideError, Reader, blocks_of, compare, make_place
 
-PAGES = ("README.md", "docs/python.md", "docs/cookbook.md", "docs/tutorial/*.md")
+PAGES = ("README.md", "docs/python.md", "docs/cookbook/*.md", "docs/tutorial/*.md")
 GUIDES = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
 # Pages whose blocks need Spark, which takes seconds.
-WITH_SPARK = {"docs/tutorial/3-records-to-tables.md", "docs/cookbook.md"}
+WITH_SPARK = {"docs/tutorial/3-records-to-tables.md", "docs/cookbook/tables.md"}
 
 
 def of(page: Path) -> object:
