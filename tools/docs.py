@@ -89,6 +89,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/webide.md",
         "generated/webide/README.md",
         "docs/verify.md",
+        "docs/verify-reference.md",
         "docs/salvage.md",
         "docs/operations/broken-disk.md",
         "docs/damaged-directories.md",
@@ -103,7 +104,13 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/stores.md",
     ),
     "Spark": ("docs/spark.md", "docs/spark-reference.md", "docs/streaming.md", "docs/writing.md"),
-    "Ingest": ("docs/ingest.md", "docs/pipeline.md", "docs/operations/*.md"),
+    "Ingest": (
+        "docs/ingest.md",
+        "docs/ingest-reference.md",
+        "docs/operations/pipeline.md",
+        "docs/operations/cluster.md",
+        "docs/pipeline.md",
+    ),
     "Formats": (FORMATS, "docs/languages.md", *formats_in_order(), "docs/formats/*.md"),
     "API": tuple(f"api/{page}.md" for page in (*API, *MODULES)),
     "Inside": (

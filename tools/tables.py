@@ -113,7 +113,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "writing.md": write_options,
     "sizes-reference.md": size_tables.lines,
     "languages.md": languages,
-    "verify.md": checks,
+    "verify-reference.md": checks,
 }
 
 

@@ -103,7 +103,7 @@ def test_checkpoint_that_ends_a_broker(capfdbinary: pytest.CaptureFixture[bytes]
     found, summary = verified(CASES / "checkpoint-cut" / "logs", capfdbinary)
     assert list(found) == ["checkpoint-file"] and "a broker ends" in found["checkpoint-file"]
     assert summary["log_dirs"][0]["stops"] == ["replication-offset-checkpoint"]
-    page = (CASES.parents[2] / "docs" / "verify.md").read_text()
+    page = (CASES.parents[2] / "docs" / "verify-reference.md").read_text()
     (row,) = [line for line in page.splitlines() if line.startswith("| `checkpoint-file` ")]
     assert "move it away before a broker starts" in row
 

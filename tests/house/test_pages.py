@@ -84,8 +84,10 @@ def test_readme_leads_to_every_page_of_docs() -> None:
             one for one in found if page.name == "README.md" or one.name == f"{page.stem}-reference.md"
         }
     missing = {page for page in (ROOT / "docs").rglob("*.md") if page not in linked}
-    # Linked in the page on ingest; the text of a package index; a report of a fault of Spark's.
-    others = {"pipeline.md", "package.md", "upstream/spark-python-filter-pushdown.md"}
+    # Both linked in the page on ingest; the text of a package index; a report of a fault of Spark's.
+    others = {
+        "pipeline.md", "operations/cluster.md", "package.md", "upstream/spark-python-filter-pushdown.md"
+    }  # fmt: skip
     assert missing == {ROOT / "docs" / name for name in others}
 
 
@@ -93,6 +95,26 @@ def linked_pages(page: Path) -> set[Path]:
     """The pages that a page links to."""
     links = re.findall(r"\]\((?!https?:|#)([^)#]+\.md)", page.read_text(encoding="utf-8"))
     return {(page.parent / link).resolve() for link in links}
+
+
+# Longer than a guide may be, as one looks things up in them.
+REFERENCES = {
+    "docs/architecture.md",
+    "docs/ingest-reference.md",
+    "docs/sizes-reference.md",
+    "docs/spark-reference.md",
+    "docs/verify-reference.md",
+}
+MOST_LINES = 200
+
+
+def test_guides_are_short() -> None:
+    """Pages of formats have made tables of every byte, and are no guides."""
+    found = {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "docs").rglob("*.md")}
+    guides = {name for name in found if not name.startswith("docs/formats/")} - REFERENCES
+    lengths = {name: len(found[name].read_text(encoding="utf-8").splitlines()) for name in guides}
+    assert {name: number for name, number in lengths.items() if number > MOST_LINES} == {}
+    assert found.keys() >= REFERENCES
 
 
 def test_the_source_archive_has_what_readme_leads_to() -> None:

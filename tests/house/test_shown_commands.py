@@ -35,6 +35,8 @@ RUN_BY = {
     "docs/find.md": {"kafka-segments find": "tests/cli/test_find.py::test_the_commands_of_the_page_run"},
     "docs/ingest.md": {
         "kafka-segments ingest SRC...": f"{LINES}::test_the_lines_of_the_ingest_page_run",
+    },
+    "docs/ingest-reference.md": {
         # Tables in a store: tests/ingest has a store of its own, and this line its address alone.
         "kafka-segments ingest /var/lib/kafka s3a": f"{HERE}::test_every_call_is_one_that_the_command_takes",
     },
@@ -52,6 +54,7 @@ RUN_BY = {
         "kafka-segments schemas list": "tests/cli/test_schemas.py::test_commands_of_the_page"
     },
     "docs/operations/broken-disk.md": {"": BROKEN_DISK},
+    "docs/operations/cluster.md": {"": OPERATIONS},
     "docs/operations/pipeline.md": {"": OPERATIONS},
     "docs/report.md": {
         "kafka-segments report": "tests/cli/test_report_verb.py::test_the_command_of_the_page"
@@ -86,11 +89,12 @@ INGEST = "tests/ingest/test_ingest_page_code.py"
 SPARK = "tests/spark/test_page_code.py"
 # What a block of Python holds, by page.
 PYTHON_RUN_BY = {
+    "docs/ingest-reference.md": {"load_catalog": f"{INGEST}::test_the_iceberg_code_of_the_reference"},
     "docs/ingest.md": {
-        "load_catalog": f"{INGEST}::test_the_iceberg_code_of_the_ingest_page",
         "import pyarrow.dataset": f"{INGEST}::test_the_parquet_code_of_the_ingest_page",
         "import polars": f"{INGEST}::test_the_parquet_code_of_the_ingest_page",
     },
+    "docs/operations/cluster.md": {"": OPERATIONS},
     "docs/operations/pipeline.md": {"": OPERATIONS},
     "docs/package.md": {"read_batches": f"{INGEST}::test_the_code_of_the_packages_page"},
     "docs/polars-duckdb.md": {

@@ -1,4 +1,4 @@
-"""The code of docs/operations/pipeline.md by section, and an environment in which its commands run."""
+"""The code of docs/operations/pipeline.md and cluster.md by section, and a machine on which it runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "operations" / "pipeline.md"
+PAGES = [ROOT / "docs" / "operations" / f"{name}.md" for name in ("pipeline", "cluster")]
 Blocks = dict[tuple[str, str], list[str]]
+
+
+def section(title: str) -> str:
+    """The text below a title of the second level, with what is below it."""
+    found = (page.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2] for page in PAGES)
+    return next(filter(None, found)).partition("\n## ")[0]
 
 
 def blocks() -> Blocks:
     """The fenced blocks, by section and language."""
     found: Blocks = defaultdict(list)
-    parts = re.split(r"^#+ (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    parts = re.split(r"^#+ (.+)$", text, flags=re.MULTILINE)
     for title, text in zip(parts[1::2], parts[2::2], strict=True):
         for language, code in re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
             found[title, language].append(code)

@@ -1,4 +1,4 @@
-"""The Python of docs/ingest.md and docs/package.md runs as it stands, but for the paths."""
+"""The Python of docs/ingest.md, its reference and docs/package.md runs as it stands, but for the paths."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_the_parquet_code_of_the_ingest_page(logs: Path) -> None:
     assert (frame.height, sorted(set(frame["topic"]))) == (13, ["007", "orders"])
 
 
-def test_the_iceberg_code_of_the_ingest_page(logs: Path) -> None:
+def test_the_iceberg_code_of_the_reference(logs: Path) -> None:
     pytest.importorskip("pyiceberg")
     table = Path("DEST").resolve()
     assert main(["ingest", str(logs), str(table), "--engine", "local", "--table", "iceberg"]) == 0
-    code = block("docs/ingest.md", "load_catalog")
+    code = block("docs/ingest-reference.md", "load_catalog")
     assert code.count("/data/DEST") == 1
     assert run(code.replace("/data/DEST", str(table))).num_rows == 13
 

@@ -1,4 +1,4 @@
-"""Each command of docs/operations/pipeline.md is run; its tables name what there is."""
+"""Each command of docs/operations/pipeline.md and cluster.md is run; their tables name what there is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.builders import directories
 from tests.builders.directories import append, run_of
 from tests.ingest.ingested import parquet_rows
-from tests.ingest.operations_page import PAGE, ROOT, Site, blocks
+from tests.ingest.operations_page import PAGES, ROOT, Site, blocks, section
 from tests.packaging.conftest import build
 from tests.spark import kafka_rows
 
@@ -65,9 +65,9 @@ def test_the_tests_know_all_code_of_the_page() -> None:
         ("A cluster", "json"): 2,
         ("Sizing", "sh"): 1,
         ("Monitoring", "yaml"): 1,
-        ("One topic goes elsewhere", "sh"): 1,
-        ("Rows give way to the log", "sh"): 1,
-        ("Offsets that expired", "sh"): 1,
+        ("Give a topic another table", "sh"): 1,
+        ("Rewind to the log", "sh"): 1,
+        ("Accept that offsets expired", "sh"): 1,
         ("Messages per minute", "python"): 1,
     }
 
@@ -125,7 +125,7 @@ def test_airflow(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         module = ModuleType(name)
         module.__dict__.update(cls)
         monkeypatch.setitem(sys.modules, name, module)
-    exec(compile(site.here(block("One machine", "python")), str(PAGE), "exec"), {})
+    exec(compile(site.here(block("One machine", "python")), str(PAGES[0]), "exec"), {})
     (operator,) = operators
     assert operator["env"] == {name: value for name, value in site.variables().items() if name != "METRICS"}
     found = site.run(operator["bash_command"], "bash", **operator["env"])
@@ -212,14 +212,14 @@ def test_topic_by_topic(site: Site) -> None:
 
 
 def test_the_arithmetic_of_sizing() -> None:
-    text = PAGE.read_text(encoding="utf-8").partition("\n## Sizing\n")[2].partition("\n## ")[0]
+    text = section("Sizing")
     read = 40e12
     lz4, plain = 75 * 2**20, 160 * 2**20
     assert (round(356 / 4.75), round(224 / 1.4)) == (75, 160)
     said = {
         f"{read / lz4 / 1e3:,.0f},000 core seconds = {read / lz4 / 3600:.0f} core hours",
         f"on 64 cores {read / lz4 / 3600 / 64:.1f} hours",
-        f"Without compression {read / plain / 3600:.0f} core hours",
+        f"Without compression, it takes {read / plain / 3600:.0f} core hours",
         f"64 cores read {64 * lz4 / 1e9:.1f} GB/s, {64 * lz4 * 8 / 1e9:.0f} Gbit/s",
         f"takes {read * 8 / 10e9 / 3600:.0f} hours",
         f"{read * 0.55 / 1e12:.0f} TB are written, by {read / 2**28 / 1e3:.0f},000 tasks",
@@ -247,7 +247,7 @@ def metric_names(site: Site) -> set[str]:
 
 def test_alerts_and_the_table_name_the_gauges(site: Site) -> None:
     names = metric_names(site)
-    text = PAGE.read_text(encoding="utf-8").partition("\n## Monitoring\n")[2].partition("\n## ")[0]
+    text = section("Monitoring")
     rows = re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert {f"kafka_segments_ingest_{name}" for name in listed} == names
@@ -260,7 +260,7 @@ def test_alerts_and_the_table_name_the_gauges(site: Site) -> None:
 
 
 def test_the_errors_of_the_page_are_ours_with_their_statuses() -> None:
-    text = PAGE.read_text(encoding="utf-8").partition("\n## When a run ends")[2].partition("\n### ")[0]
+    text = section("When a run ends with an error").partition("\n### ")[0]
     rows = re.findall(r"^\| ((?:`\w+Error`(?:, )?)+), (\d) \|", text, re.MULTILINE)
     named = {name: int(status) for names, status in rows for name in re.findall(r"`(\w+)`", names)}
     assert {
@@ -280,7 +280,7 @@ def test_one_topic_goes_elsewhere(site: Site) -> None:
     directories.segment_path(site.logs / "orders-0", 0).write_bytes(b"".join(run_of(0, 6, b"other")))
     append(site.logs / "other-0", *run_of(4, 7))
     assert main(ingest) == 2
-    done(site, block("One topic goes elsewhere", "sh"))
+    done(site, block("Give a topic another table", "sh"))
     assert (offsets(site.table, "orders"), offsets(site.table, "other")) == ([*range(9)], [*range(7)])
     assert offsets(Path(f"{site.table}-orders-2"), "orders") == list(range(6))
 
@@ -290,7 +290,7 @@ def test_rows_give_way_to_the_log(site: Site) -> None:
     assert main(ingest) == 0
     directories.segment_path(site.logs / "orders-0", 0).write_bytes(b"".join(run_of(0, 6, b"other")))
     assert main(ingest) == 2
-    done(site, block("Rows give way to the log", "sh"))
+    done(site, block("Rewind to the log", "sh"))
     assert offsets(site.table, "orders") == list(range(6))
 
 
@@ -301,7 +301,7 @@ def test_offsets_that_expired(site: Site) -> None:
     directories.segment_path(site.logs / "orders-0", 0).unlink()
     directories.log_start(site.logs, "orders", 0, 15)
     assert main(ingest) == 2
-    found = site.run(block("Offsets that expired", "sh"))
+    found = site.run(block("Accept that offsets expired", "sh"))
     assert found.returncode == 1, found.stderr
     assert offsets(site.table, "orders") == [*range(9), 15, 16, 17]
     assert main(ingest) == 0, "the next run goes on"
@@ -316,7 +316,7 @@ def test_messages_per_minute(site: Site, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv(name, value)
     code, names = block("Messages per minute", "python"), dict[str, Any]()
     ast.parse(code)
-    exec(compile(code, str(PAGE), "exec"), names)
+    exec(compile(code, str(PAGES[0]), "exec"), names)
     to = 4_102_444_800_000_000  # microseconds
     rows = [row for row in parquet_rows(site.table) if 0 <= row.timestamp <= to]
     assert sum(row[2] for row in names["minutes"]) == len(rows)

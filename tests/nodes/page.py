@@ -1,4 +1,4 @@
-"""The table of docs/verify.md, of the recorded outcomes: `python -m tests.nodes.page` writes it anew."""
+"""The table of docs/verify-reference.md: `python -m tests.nodes.page` makes it of the recorded outcomes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.nodes.trials import STATES_OF_NODE, Outcome, recorded
 from tests.nodes.ways import PLANTS, WAYS, Case
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "verify.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "verify-reference.md"
 MARKS = "<!-- nodes, made by tests/nodes/page.py -->", "<!-- end of nodes -->"
 CLEANED = "states-0/"
 """What the log cleaner does there at any start is no consequence."""

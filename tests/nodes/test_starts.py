@@ -1,4 +1,4 @@
-"""What `verify` says of a changed node is what a broker made of it: see `trials` and docs/verify.md."""
+"""What `verify` says of a changed node is what a broker did: see `trials` and docs/verify-reference.md."""
 
 from __future__ import annotations
 

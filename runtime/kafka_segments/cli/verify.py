@@ -48,7 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "log cleaner removes, the state of a broker that was killed, an unfinished last batch with --live. "
         "Nothing is written.",
         epilog="Exit status: 0 clean, 1 findings, 2 wrong usage or something that cannot be opened (the rest "
-        "was verified), 3 the output could not be written. docs/verify.md has a line for each check.",
+        "was verified), 3 the output could not be written. docs/verify-reference.md lists the checks.",
     )
     parsing.add_sources(parser, "; - is a segment on standard input")
     _add_choice(parser)

@@ -1,6 +1,6 @@
 """Catalogue of the checks: each with its id, what it finds, and what to do about it.
 
-`checks.toml` has them; docs/verify.md has a table that is made of it.
+`checks.toml` has them; docs/verify-reference.md has a table that is made of it.
 """
 
 from __future__ import annotations

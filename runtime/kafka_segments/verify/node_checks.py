@@ -1,6 +1,6 @@
 """Checks of what a broker reads of a log directory when it starts, and what it makes of the directory then.
 
-Strategy: found by experiment, whose table is in docs/verify.md. A node starts on nothing that it cannot read
+Strategy: found by experiment, see docs/verify-reference.md. A node starts on nothing that it cannot read
 of its small files, and it puts aside partitions that its metadata do not have. After a crash a broker reads
 each segment from the recovery point on, and the metadata log always from its beginning. It cuts a segment
 where a batch is not valid, and deletes those after it (LogLoader.recoverLog).
