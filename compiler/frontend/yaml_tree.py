@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import yaml
 
-from compiler.errors import SchemaError, did_you_mean
+from compiler.errors import Problems, SchemaError, did_you_mean
 from compiler.frontend.nodes import Place
 
 EXACT_IN_JAVASCRIPT = 2**53
@@ -153,12 +153,21 @@ class Node:
         Raises:
             SchemaError: no mapping, or a key that is not `known`.
         """
-        entries = self.mapping()
+        entries, problems = self.mapping(), Problems()
         for key, node in entries.items():
             if key not in known and not key.startswith("-"):
                 hint = did_you_mean(key, known)
-                raise node.error(f"unknown key {key!r} of {what}; supported are {', '.join(known)}{hint}")
+                problems.add(
+                    node.error(f"unknown key {key!r} of {what}; supported are {', '.join(known)}{hint}")
+                )
+        problems.check()
         return entries
+
+    def entries(self, known: tuple[str, ...], what: str, problems: Problems) -> dict[str, Node]:
+        """The mapping's entries, with keys that are not `known` among the problems; empty if it is none."""
+        with problems.noted():
+            self.check_keys(known, what)
+        return self.content if isinstance(self.content, dict) else {}
 
     def all_of(self, keys: tuple[str, ...], what: str) -> dict[str, Node]:
         """The mapping's entries, which must be these.
@@ -172,13 +181,18 @@ class Node:
         return entries
 
 
+def name_of(path: Path) -> str:
+    """How messages name a schema: by its path if that is relative, else with its folder alone."""
+    return f"{path.parent.name}/{path.name}" if path.is_absolute() else path.as_posix()
+
+
 def read(path: Path) -> Node:
-    """The tree of a file; places name it with its folder, `schemas/kafka_record.ksy`.
+    """The tree of a file; see `name_of` for how places name it.
 
     Raises:
         SchemaError: the file cannot be read, or is not the YAML that schemas are written in.
     """
-    name = f"{path.parent.name}/{path.name}"
+    name = name_of(path)
     try:
         text = path.read_bytes().decode("utf-8")
         root = yaml.compose(text, Loader=_Loader)

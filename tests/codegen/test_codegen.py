@@ -78,7 +78,7 @@ def codegen_here(
     """The command in this process for a tree of unchanged schemas: its status, and the lines it prints."""
     monkeypatch.setattr(codegen, "ROOT", tree)
     monkeypatch.setattr(codegen, "GENERATED", tree / "generated")
-    monkeypatch.setattr(codegen, "expected_files", lambda own: expected)
+    monkeypatch.setattr(codegen, "expected_files", lambda: expected)
 
     def run_here(*arguments: str) -> tuple[int, list[str]]:
         status = codegen.main([*arguments])

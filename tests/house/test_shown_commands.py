@@ -50,6 +50,9 @@ RUN_BY = {
         "$ kafka-segments ingest build/run": f"{HERE}::test_the_page_shows_what_make_run_runs",
     },
     "docs/jsonl.md": {"$ kafka-segments dump": f"{LINES}::test_the_line_of_the_json_lines_page_runs"},
+    "docs/own-formats.md": {
+        "python codegen.py --out": "tests/codegen/test_own_schemas.py::test_schemas_of_a_users_own"
+    },
     "docs/languages.md": {
         "kafka-segments schemas list": "tests/cli/test_schemas.py::test_commands_of_the_page"
     },

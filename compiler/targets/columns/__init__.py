@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from compiler.errors import SchemaError
+from compiler.errors import Problems, SchemaError
 from compiler.frontend.model import Model, Schema
 from compiler.targets.columns import fixed_entries, support, varints
 from compiler.targets.columns.lower.python_source import bracketed
@@ -50,13 +50,19 @@ def generate(_schemas: list[Path], model: Model) -> dict[str, str]:
         File names to texts.
 
     Raises:
-        SchemaError: a segment, or records in it, that the target cannot do.
+        SchemaError: a segment, or records in it, that the target cannot do; `more` has the others.
     """
     if "support" in model.schemas:
         raise SchemaError("the package has a module support already", schema="support.ksy")
-    layout = find_layout(model)
-    texts = {schema.stem: _module(schema, layout) for schema in model.schemas.values()}
-    modules = {stem: text for stem, text in texts.items() if text is not None}
+    problems = Problems()
+    layout = find_layout(model, problems)
+    modules: dict[str, str] = {}
+    for schema in model.schemas.values():
+        with problems.noted():
+            text = _module(schema, layout)
+            if text is not None:
+                modules[schema.stem] = text
+    problems.check()
     return {
         "__init__.py": _package(sorted(modules)),
         "support.py": _first_line("compiler/targets/columns/support.py") + _SUPPORT.read_text("utf-8"),

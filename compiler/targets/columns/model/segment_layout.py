@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compiler.errors import SchemaError
+from compiler.errors import Problems, SchemaError
 from compiler.frontend.model import (
     BytesType,
     Column,
@@ -138,21 +138,23 @@ class SegmentLayout:
         return found
 
 
-def find_layout(model: Model) -> SegmentLayout:
+def find_layout(model: Model, problems: Problems) -> SegmentLayout:
     """Find the segments of a model and the columns of their table.
 
-    Raises:
-        SchemaError: something is a segment, but not like what is supported.
+    Args:
+        model: all schemas.
+        problems: what is a segment, but not like what is supported.
     """
     layout = SegmentLayout(model)
     layout.columns = dict.fromkeys(FRAMEWORK, "int64")
     for _stem, schema in sorted(model.schemas.items()):
-        segment = _segment(schema, model)
-        if segment is not None:
-            layout.segments.append(segment)
-            for struct in (segment.entry, *(content.struct for content in segment.contents)):
-                for column, member in batch_columns(struct, model):
-                    _add_column(layout, column, member.place)
+        with problems.noted():
+            segment = _segment(schema, model)
+            if segment is not None:
+                layout.segments.append(segment)
+                for struct in (segment.entry, *(content.struct for content in segment.contents)):
+                    for column, member in batch_columns(struct, model):
+                        _add_column(layout, column, member.place)
     return layout
 
 
