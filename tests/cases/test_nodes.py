@@ -128,7 +128,7 @@ def test_inner_wrappers_are_the_same_in_all_replicas(capfdbinary: pytest.Capture
     assert "every replica has the same" in found["records"]
     assert main(["dump", str(partition)]) == 1
     captured = capfdbinary.readouterr()
-    assert b"no copy helps, since a client wrote it so" in captured.out
+    assert b"a client wrote it like this, so other copies are the same" in captured.out
     assert b"from a replica" not in captured.out
 
 

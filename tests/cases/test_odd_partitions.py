@@ -138,7 +138,7 @@ def test_the_way_out_of_an_error_works_for_a_table_that_exists(tmp_path: Path, i
     table = tmp_path / "table"
     assert ingest(TIMES / "idem-0", table)[0] == 0
     status, _, err = ingest(TIMES, table, "-o", "timestampOverflow=error")
-    assert status == 3 and "nothing was written: -o timestampOverflow=null " in err
+    assert status == 3 and "nothing was written. Use -o timestampOverflow=null " in err
     assert ingest(TIMES, table, "-o", "timestampOverflow=null")[0] == 1
     assert len(parquet_rows(table)) == 16
 
@@ -348,7 +348,7 @@ def test_it_is_said_to_be_sound(large: Path, capsys: pytest.CaptureFixture[str])
     assert main(["dump", "--format", "text", str(large / NAME)]) == 1
     said = "".join(capsys.readouterr())
     assert "not read: offsets 0 to " in said
-    assert "the batch is sound, larger than the bound: --max-decompressed-bytes reads it" in said
+    assert "the batch is sound, but larger than the limit: raise --max-decompressed-bytes to read it" in said
     assert "replica" not in said
 
 

@@ -61,7 +61,7 @@ def test_a_tar_archive_is_named(verb: str, capfd: pytest.CaptureFixture[str]) ->
     more = ["--count"] if verb == "find" else []
     assert main([verb, *more, str(CASES / "archives" / "backup.tar")]) == 2
     said = capfd.readouterr()
-    assert "this file is a tar archive, not a log; if a log is in it: tar -xf FILE" in said.err
+    assert "this file is a tar archive, not a log; to read a log in it: tar -xf FILE" in said.err
     assert "up to -1" not in said.out + said.err
 
 

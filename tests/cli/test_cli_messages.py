@@ -158,8 +158,8 @@ def log_files(folder: Path) -> list[str]:
     [
         (["dump", "--files", "a.log", "--print-data-log"], "give the files as arguments"),
         (["--files", "a.log"], "kafka-segments dump FILE"),
-        (["dump", "--deep-iteration", "a.log"], "compressed batches are always opened"),
-        (["dump", "--print-data-log", "a.log"], "printed in any case"),
+        (["dump", "--deep-iteration", "a.log"], "compressed batches are always decompressed"),
+        (["dump", "--print-data-log", "a.log"], "records are always printed"),
         (["dump", "--value-decoder-class=x", "a.log"], "base64"),
         (["dump", "--head", "a.log"], "unrecognized arguments: --head"),
         (["dump", "--header-only", "a.log"], "did you mean --headers-only?"),
@@ -207,7 +207,7 @@ def test_one_is_singular(run: Run) -> None:
 
 def test_offsets_beyond_the_end_are_told(run: Run) -> None:
     assert run("dump", "--offsets", "1000:", MULTI / FIRST, MULTI / SECOND) == 0
-    assert "--offsets 1000: asks for none of the files' offsets, 0 to 205" in run.err
+    assert "--offsets 1000: selects none of the files' offsets 0 to 205" in run.err
     assert run("dump", "--offsets", "200:", MULTI / FIRST, MULTI / SECOND) == 0
     assert run.err == ""
 
@@ -290,5 +290,5 @@ def test_swapped_segments_are_compared_not_taken_from_a_replica(run: Run, tmp_pa
     told = [line for line in run.out.splitlines() if "files were swapped or renamed" in line]
     assert len(told) == 2
     for line in told:
-        assert "compare the names and the first offsets of the files with those of a replica" in line
+        assert "compare the names and first offsets of the files with those of a replica" in line
         assert "take these offsets" not in line

@@ -159,7 +159,7 @@ def test_offsets(dump: Dump, offsets: str, expected: list[str]) -> None:
     lines = dump(write(b"".join(BATCHES)), "--offsets", offsets)
     assert list(short(lines))[: max(len(expected), 0 if offsets == ":" else 99)] == expected
     assert dump.status == 0
-    is_beyond = "nothing is printed: --offsets 100: asks for none of the files' offsets, 0 to 7" in dump.err
+    is_beyond = "nothing is printed: --offsets 100: selects none of the files' offsets 0 to 7" in dump.err
     assert is_beyond if offsets == "100:" else dump.err == ""
 
 

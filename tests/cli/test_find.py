@@ -126,14 +126,14 @@ def test_nothing_found_is_clean(logs: Path, capsys: pytest.CaptureFixture[str]) 
 def test_counts(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = answer(capsys, "--key", "a", "--count", "--all-crc", "logs")
     assert (status, err) == (0, "")
-    assert out == "3 records in 3 files; checksums were verified of 4 of 4 batches\n"
+    assert out == "3 records in 3 files; checksums of 4 of 4 batches were verified\n"
 
 
 def test_a_limit_ends_the_search(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for jobs in ("1", "2"):
         status, out, err = answer(capsys, "--key", "a", "--limit", "2", "--jobs", jobs, "logs")
         assert (status, len(out.splitlines())) == (0, 2)
-        assert err == "kafka-segments: --limit 2 is reached; what comes after that was not searched\n"
+        assert err == "kafka-segments: --limit 2 is reached; the rest was not searched\n"
 
 
 def test_several_processes_print_what_one_prints(capsys: pytest.CaptureFixture[str]) -> None:
@@ -294,7 +294,7 @@ def test_a_destination_in_a_source_is_refused(logs: Path, capsys, source: str, d
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "say what to find"),
+        ((), "no condition is given"),
         (("--bytes", "xy"), "two hexadecimal digits"),
         (("--regex", "("), "is no regular expression"),
         (("--json", "a.b"), "does not begin with $"),
@@ -302,9 +302,9 @@ def test_a_destination_in_a_source_is_refused(logs: Path, capsys, source: str, d
         (("--offsets", "3"), "is not A:B, A: or :B"),
         (("--key", "a", "--limit", "0"), "argument --limit: '0': give a number from 1 on"),
         (("--key", "a", "--jobs", "0"), "argument --jobs: '0': give a number from 1 on"),
-        (("--key", "a", "--format", "arrow", "--count"), "leave out --count"),
+        (("--key", "a", "--format", "arrow", "--count"), "without --count"),
         (("--key", "a", "--all-crc", "--no-crc"), "not allowed with"),
-        (("--key", "a", "--jobs", "2", "-"), "standard input is read once"),
+        (("--key", "a", "--jobs", "2", "-"), "standard input is read only once"),
         (("--key", "a", "-o", "x=1"), "NAME one of fs.*"),
     ],
 )

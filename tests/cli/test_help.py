@@ -71,4 +71,4 @@ def test_examples_end_the_help_as_they_are_typed(capsys: pytest.CaptureFixture[s
     assert main(["dump", "--help"]) == 0
     text = capsys.readouterr().out
     assert "\nexamples:\n  kafka-segments dump /data1/orders-3\n      all segments of a partition\n" in text
-    assert text.endswith("      a segment of another machine\n")
+    assert text.endswith("      a segment on another machine\n")

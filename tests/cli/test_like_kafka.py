@@ -339,7 +339,7 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options_that_are_refused_name_the_alternative(tmp_path: Path) -> None:
     found = ours(["--files", "0.log", f"--{REFUSED_DECODER}"], tmp_path)
     assert (found.status, found.out) == (2, b"")
-    assert f"--{REFUSED_DECODER} is not known here" in found.err and "--format jsonl" in found.err
+    assert f"--{REFUSED_DECODER} is not supported here" in found.err and "--format jsonl" in found.err
     found = ours(["--files", "0.log", "--value-decoder-class", "org.example.Mine"], tmp_path)
     assert (found.status, found.out) == (1, b"Dumping 0.log\n")
     assert "org.apache.kafka.tools.api.StringDecoder" in found.err

@@ -79,7 +79,7 @@ def test_a_dry_run_prints_the_manifest(source: Path, capfd: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["source"], "give DEST after the sources"),
+        (["source"], "DEST is missing: give it after the sources"),
         (["none", "made"], "check the path"),
         (["source", "made", "--jobs", "0"], "argument --jobs: '0': give a number from 1 on"),
         (["source", "made", "-o", "pathGlobFilter=x"], "give NAME=VALUE"),

@@ -105,11 +105,11 @@ def test_a_failure_leaves_nothing(
         (["schemas", "export"], "the following arguments are required: DIR"),
         (["schemas", "export", "out", "--language", "jave"], "did you mean java?"),
         (["schemas", "export", "out", "--package", "a"], "--package is for --language"),
-        (["schemas", "export", "out", "--language", "ruby", "--package", "a"], "ruby has no packages here"),
+        (["schemas", "export", "out", "--language", "ruby", "--package", "a"], ", not for ruby"),
         *(
             (
                 ["schemas", "export", "out", "--language", language, "--package", package],
-                "is not the name of a",
+                "is not a valid package name",
             )
             for language, package in (
                 ("go", "../../out"),

@@ -131,13 +131,13 @@ def test_damage_is_said_and_is_the_exit_status(capsys: pytest.CaptureFixture[str
         (("--compression", "gzip:10"), "gzip takes 1 to 9"),
         (("--compression", "snappy:1"), "snappy has no levels"),
         (("--compression", "none:1"), "give one of none"),
-        (("--compression", "zstd", "--magic", "1"), "zstd came with magic 2"),
+        (("--compression", "zstd", "--magic", "1"), "zstd needs magic 2"),
         (("--batch-size", "0"), "a number of bytes above 0"),
         (("--batch-size", "9g"), "must be an integer"),
         (("--sample", "much"), "a number of bytes above 0"),
         (("--seconds", "-1"), "give a time above 0"),
         (("--whole", "--seconds", "1"), "--whole reads everything"),
-        (("--sample", "1m", "--seconds", "1"), "both end the sample"),
+        (("--sample", "1m", "--seconds", "1"), "both limit the sample"),
         (("--magic", "3"), "invalid choice: 3"),
     ],
     ids=" ".join,
@@ -213,7 +213,7 @@ def test_the_command_that_the_reference_names_prints_a_row_of_its_table(
 def test_batches_that_kafka_would_refuse_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     (directory,) = (RECORDED / "kafka-4.3" / "clean").glob("negative-aiokafka-0")
     _status, out, _err = answer(capsys, str(directory), "--compression", "none")
-    (number,) = re.findall(r"^left out, because .* anew, batches: (\d+)$", out, re.MULTILINE)
+    (number,) = re.findall(r"^batches left out because .* again: (\d+)$", out, re.MULTILINE)
     assert int(number) > 1
 
 

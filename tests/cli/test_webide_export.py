@@ -140,7 +140,7 @@ def test_indexes_are_cut_to_whole_entries_and_other_files_left_out(
     out = capfd.readouterr().out
     assert "cut: the first 96 of 108 bytes" in out
     assert "cut: the first 68 of 170 bytes" in out
-    assert "left out: 0 bytes of" in out and "102 bytes are more than the 100 that are exported" in out
+    assert "left out: 0 bytes of" in out and "102 bytes exceed the 100 that can be exported" in out
     assert own(here / "made") == {f"transactions-0-{7:020}.timeindex", f"transactions-0-{7:020}.txnindex"}
 
 
@@ -171,7 +171,7 @@ def test_padding_alone_and_empty_files(here: Path, capfd: pytest.CaptureFixture[
     ("name", "content", "words"),
     [
         ("notes.txt", b"no segment at all, but a text of some length, which is no log", "not a log of Kafka"),
-        ("meta.properties", b"version=1\n", "the broker's own properties"),
+        ("meta.properties", b"version=1\n", "the broker's properties"),
         ("orders.log.gz", gzip.compress(bytes(100), mtime=0), "compressed by gzip"),
     ],
 )

@@ -155,5 +155,5 @@ def test_the_engine_is_chosen(
     assert "there is none" in capsys.readouterr().err
     words = ["ingest", "--engine", "local", "--master", "local"]
     assert main([*words, str(CLEAN / "multi-0"), str(tmp_path / "other")]) == 2
-    assert "--master is Spark's" in capsys.readouterr().err
+    assert "--master is only for --engine spark" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()

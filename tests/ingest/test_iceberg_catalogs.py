@@ -191,8 +191,8 @@ def test_what_does_not_go_together(ingest: Run, lake: Any, logs: Path, tmp_path:
     out = tmp_path / "out"
     for words, message in (
         (NAMED[2:], "are for --table iceberg"),
-        (NAMED[:4], "go together"),
-        ((*NAMED[:4], "--identifier", "history"), "go together"),
+        (NAMED[:4], "must be given together"),
+        ((*NAMED[:4], "--identifier", "history"), "must be given together"),
         ((*NAMED[:3], "nowhere", *NAMED[4:]), "the Iceberg table cannot be used"),
     ):
         status, _, err = ingest(logs, out, *words)
@@ -237,5 +237,5 @@ def test_a_table_of_a_catalog_that_a_run_names_alone(
     path.write_text(json.dumps(content))
     name, *more = verb
     assert main([name, "--engine", "local", str(tmp_path / "given"), *more]) == 2
-    assert "and is not in it: run ingest" in capsys.readouterr().err
+    assert "but is not in it: run ingest" in capsys.readouterr().err
     assert offsets(lake) == list(range(9))

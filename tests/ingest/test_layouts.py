@@ -285,7 +285,7 @@ def test_a_layout_is_kept(ingest: Run, tmp_path: Path) -> None:
     [
         (("--layout", "tableflow"), "the schema that a registry has"),
         (("--layout", "avro"), "there is no layout avro; there are connector, "),
-        (("--layout", "connector", "-o", "columns=offset"), "leave the option columns out"),
+        (("--layout", "connector", "-o", "columns=offset"), "use it without the option columns"),
     ],
 )
 def test_layouts_that_are_refused(ingest: Run, tmp_path: Path, words: tuple[str, ...], message: str) -> None:

@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_written_is_named_before_the_run(
     for path, said in (
         (tmp_path, "this is a directory"),
         (tmp_path / "none" / "x.json", "is no directory"),
-        ("s3a://bucket/x", "a file of this machine"),
+        ("s3a://bucket/x", "a file on this machine"),
     ):
         status, _, err = ingest(logs, tmp_path / "out", "--report", path)
         assert (status, said in err) == (2, True), err
@@ -204,7 +204,7 @@ def test_a_file_that_cannot_be_written_after_the_run_is_said(
     status, table, err = ingest(logs, tmp_path / "out", "--report", report)
     assert (status, table["t", 0]["records"]) == (1, "9"), "the table has them all the same"
     assert f"{report}: cannot be written" in err
-    assert "what this run did is not in that file" in err
+    assert "this run is not in that file" in err
 
 
 def test_a_file_is_replaced_whole_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

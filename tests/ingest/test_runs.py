@@ -297,7 +297,7 @@ def test_what_the_cleaner_removes_is_no_contradiction(
     assert offsets(out) == list(range(12))
     status, _, err = audit(out, logs)
     assert status == 0
-    assert f"t-0: the log has {3 - len(left)} of its 12 records no more" in err
+    assert f"t-0: the log no longer has {3 - len(left)} of its 12 records" in err
 
 
 def test_a_run_opens_no_segment_that_was_read_before(

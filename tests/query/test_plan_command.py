@@ -223,7 +223,7 @@ def test_what_may_be_walked_through_can_be_said(
 
 
 WRONG = {
-    "nothing": ([], "give what to read"),
+    "nothing": ([], "no source is given"),
     "an unknown option": (["/", "-o", "colour=red"], "NAME one of subscribe"),
     "a misspelt option": (["/", "-o", "startingOfsets=5"], "did you mean startingOffsets?: give NAME=VALUE"),
     "a misspelt topic": (

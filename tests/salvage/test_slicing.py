@@ -106,7 +106,7 @@ def test_copies_of_one_partition_help_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "give what to copy"),
+        ([], "no range is given"),
         (["--offsets", "5"], "is not A:B"),
         (["--offsets", "7:5"], "ends before it begins"),
         (["--since", "yesterday"], "give ISO 8601"),

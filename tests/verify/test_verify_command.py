@@ -114,10 +114,10 @@ def test_topics_and_partitions_are_chosen(logs: Path, capfd: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--topic", "mutli"], "--topic mutli: there is no such topic; did you mean multi?"),
-        (["--topic", "x", "--topic", "multi"], "--topic x: there is no such topic; there are codec-zstd, "),
-        (["--partition", "7"], "--partition 7: no topic that is verified has such a partition"),
-        (["--topic", "multi", "--partition", "1"], "--partition 1: no topic that is verified has"),
+        (["--topic", "mutli"], "--topic mutli: no such topic was found; did you mean multi?"),
+        (["--topic", "x", "--topic", "multi"], "--topic x: no such topic was found; there are codec-zstd, "),
+        (["--partition", "7"], "--partition 7: none of the verified topics has this partition"),
+        (["--topic", "multi", "--partition", "1"], "--partition 1: none of the verified topics has"),
     ],
 )
 @pytest.mark.usefixtures("logs")
@@ -164,7 +164,7 @@ def test_checks_are_chosen(logs: Path, capfd: pytest.CaptureFixture[str]) -> Non
     assert main(["verify", "--skip", "crc", "logs"]) == 0
     assert main(["verify", "--skip", "bytes", "logs"]) == 0
     assert main(["verify", "--no-crc", "logs"]) == 0
-    assert "checks that were not chosen: crc\n" in capfd.readouterr().err
+    assert "checks that were not selected: crc\n" in capfd.readouterr().err
     assert main(["verify", "--checks", "indexes,crc", "logs"]) == 1
     assert f"; {len(GROUPS['indexes']) + 1} checks, 1 finding" in capfd.readouterr().err
 

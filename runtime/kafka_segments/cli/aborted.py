@@ -30,18 +30,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "aborted",
         help="list aborted and open transactions",
-        description="For each partition, list the transactions that were aborted, those that are open, and "
-        "the last stable offset, up to which committed records can be read. The records decide; where the "
-        "index files say otherwise, that is a finding.",
-        epilog="Exit status: 0 clean, 1 damage, doubt or an index that is wrong, 2 something that cannot be "
-        "opened.",
+        description="List the aborted and the open transactions of each partition, and its last stable "
+        "offset, up to which consumers of committed records can read. Transactions are taken from the "
+        "records; an index file that disagrees is reported.",
+        epilog="Exit status: 0 clean, 1 damage, a transaction in doubt or a wrong index, 2 a path that "
+        "cannot be opened.",
     )
     parser.add_argument(
         "sources",
         nargs="+",
         metavar="SRC",
-        help="a log directory, a partition's or a tier's directory, or a .log file in one: then only "
-        "transactions that reach into that segment; paths, addresses or patterns. Replicas make one log",
+        help="a log directory, the directory of a partition or tier, or a .log file (to list only "
+        "transactions that reach into this segment): paths, addresses or patterns. Replicas are merged into "
+        "one log",
     )
     parsing.add_format(parser)
     parsing.add_no_crc(parser)
@@ -49,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parsing.add_examples(
         parser,
         ("aborted /data1/orders-3", "aborted and open transactions of a partition"),
-        ("aborted --format jsonl /data1", "of all partitions, a line each"),
+        ("aborted --format jsonl /data1", "all partitions, as JSON lines"),
     )
     parser.set_defaults(run=run)
 
@@ -72,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         for log in logs:
             if not log.pieces:
                 raise OptionError(
-                    "nothing beside it says what is in it: dump and cat read it", path=log.copies[0]
+                    "it has no live segment, whose transactions could be listed: read it with dump or cat",
+                    path=log.copies[0],
                 )
             status = max(status, _print(places, log, asked, arguments))
         with console.writing() as stdout:

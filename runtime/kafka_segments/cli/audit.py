@@ -27,28 +27,29 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `audit` to the command's parsers."""
     parser = subparsers.add_parser(
         "audit",
-        help="check that a table of ingest has each offset once, and what logs have",
-        description="Count the rows of a table that `kafka-segments ingest` has written, and hold them "
-        "against the accounts of its runs: each offset of a range is a row, a control record, a record of an "
-        "aborted transaction, lawfully absent, or lost. With SRC, read the logs again, too: records that the "
-        "table lacks are a problem, what logs lack by now (retention, compaction) is none.",
-        epilog="Exit status: 0 all adds up, 1 it does not, or offsets were lost, 2 wrong usage, or something "
-        "that cannot be opened.",
+        help="check that a table written by ingest has every offset of its logs once",
+        description="Count the rows of a table that `kafka-segments ingest` has written, and compare them "
+        "with the accounts of its runs: every offset must be a row, a control record, a record of an "
+        "aborted transaction, lawfully absent, or lost. With SRC, also read the logs again: records that "
+        "the table lacks are a problem, records that the logs have since removed (retention, compaction) "
+        "are not.",
+        epilog="Exit status: 0 everything adds up, 1 it does not, or offsets were lost, 2 wrong usage or a "
+        "path that cannot be opened.",
     )
-    parser.add_argument("destination", metavar="DEST", help="a table of ingest")
-    parser.add_argument("sources", nargs="*", metavar="SRC", help="what ingest was given")
+    parser.add_argument("destination", metavar="DEST", help="a table written by ingest")
+    parser.add_argument("sources", nargs="*", metavar="SRC", help="the sources that ingest was given")
     parser.add_argument(
         "--since",
         type=int,
         default=0,
         metavar="RUN",
-        help="losses of earlier runs than this one are accepted: they are said, and do not change the status",
+        help="accept losses of runs before this one: they are reported, but do not change the exit status",
     )
     parsing.add_named_options(parser)
     parsing.add_examples(
         parser,
-        ("audit table", "whether the table has each offset once"),
-        ("audit table /var/lib/kafka/data", "and what its logs have that it lacks"),
+        ("audit table", "check that the table has every offset once"),
+        ("audit table /var/lib/kafka/data", "also check that it has every record of its logs"),
     )
     parser.set_defaults(run=run)
 
@@ -95,11 +96,11 @@ def _report_logs(compared: Iterable[ComparedPartition]) -> int:
         account = one.table.account
         name = f"{account.topic}-{account.partition}"
         if one.log is None:
-            console.say(f"{name}: it is not in the logs that were given, and was not compared")
+            console.say(f"{name}: not compared, because it is not in the logs that were given")
             continue
         gone = account.records - one.log.records + one.num_missing
         if gone > 0:
-            console.say(f"{name}: the log has {gone} of its {account.records} records no more")
+            console.say(f"{name}: the log no longer has {gone} of its {account.records} records")
         status = max(status, _report(one.problems))
     return status
 

@@ -29,13 +29,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `cat` to the command's parsers."""
     parser = subparsers.add_parser(
         "cat",
-        help="print values, keys or headers, as they are or by a template",
-        description="Print the values of records as they are, each with a newline after it; or their keys, "
-        "their headers, or a template. Control records are left out. Damage is reported on standard error.",
+        help="print the values, keys or headers of records, or fill a template",
+        description="Print the values of records unchanged, each followed by a newline; or their keys, "
+        "their headers, or a filled template. Control records are skipped. Damage is reported on standard "
+        "error.",
         epilog="Exit status: 0 clean, 1 damage (all sound records were printed), 2 wrong usage or a file "
         "that cannot be opened, 3 the output could not be written.",
     )
-    parsing.add_files(parser, "; - is standard input")
+    parsing.add_files(parser, "; - reads standard input")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--print", dest="what", choices=("value", "key", "headers"), default="value", help="default: value"
@@ -52,27 +53,25 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=r"what follows each record, with escapes as in a template; default: \n",
     )
     parser.add_argument(
-        "--null", metavar="TEXT", help="what stands for null; default: null, with --base64 a hyphen"
+        "--null", metavar="TEXT", help="text in place of null; default: null, or a hyphen with --base64"
     )
-    parser.add_argument(
-        "--base64", action="store_true", help="keys, values and headers in base64, so that any bytes survive"
-    )
+    parser.add_argument("--base64", action="store_true", help="print keys, values and headers in base64")
     add_selection_options(parser)
-    parsing.add_count(parser, "--limit", "end after N records")
+    parsing.add_count(parser, "--limit", "stop after N records")
     add_isolation_option(parser)
     parsing.add_no_crc(parser)
     parsing.add_named_options(parser)
     parsing.add_examples(
         parser,
-        ("cat --print key logs/orders-0", "the keys, one a line"),
+        ("cat --print key logs/orders-0", "the keys, one per line"),
         (
             "cat --print key --delimiter '\\0' logs/orders-0",
-            "keys that may have newlines, with a zero byte after each",
+            "keys that may contain newlines, each followed by a zero byte",
         ),
         ("cat --template '{offset}\\t{key}\\t{value}' logs/orders-0", "a table"),
         (
             "cat --base64 --template '{key} {value}' --isolation read_committed logs/orders-0",
-            "any bytes, of committed records",
+            "committed records in base64",
         ),
     )
     parser.set_defaults(run=run)

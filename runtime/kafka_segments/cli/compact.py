@@ -23,31 +23,32 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `compact` to the command's parsers."""
     parser = subparsers.add_parser(
         "compact",
-        help="merge the small files of a table of ingest",
-        description="Merge small files of a table that `kafka-segments ingest` has written into larger ones "
-        "with the same rows, in one act. While it ends, readers of the bare directory may see rows twice.",
-        epilog="Exit status: 0 done, or nothing to do, 1 done, and a killed run that was finished first had "
-        "found damage or lost offsets, 2 wrong usage, or something that cannot be opened, 3 "
-        "the table could not be written (and is as it was, unless the message says that this is not known).",
+        help="merge the small files of a table written by ingest",
+        description="Merge small files of a table that `kafka-segments ingest` has written into larger "
+        "files with the same rows, in one commit. Programs that read all files of the directory may briefly "
+        "see rows twice at its end.",
+        epilog="Exit status: 0 done, or nothing to do, 1 done, but a killed run, which was completed first, "
+        "had found damage or lost offsets, 2 wrong usage or a path that cannot be opened, 3 the table could "
+        "not be written (and is unchanged, unless the message says that this is unknown).",
     )
-    parser.add_argument("destination", metavar="DEST", help="a table of ingest")
+    parser.add_argument("destination", metavar="DEST", help="a table written by ingest")
     parser.add_argument(
         "--target-size",
         metavar="BYTES",
         default="256m",
-        help="size of the new files, about; larger ones are left alone; default: 256m",
+        help="approximate size of the new files; larger files are left alone; default: 256m",
     )
     parser.add_argument(
         "--bloom-filter",
         action="store_true",
-        help="write a bloom filter of the keys into each new file; without it these have none",
+        help="write a bloom filter of the keys into each new file; otherwise new files have none",
     )
     parsing.add_named_options(parser)
     add_engine_options(parser)
     add_progress_option(parser)
     parsing.add_examples(
         parser,
-        ("compact table --target-size 512m", "files of half a gigabyte"),
+        ("compact table --target-size 512m", "merge into files of about 512 MiB"),
     )
     parser.set_defaults(run=run)
 

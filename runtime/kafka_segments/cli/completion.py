@@ -27,9 +27,9 @@ def add_parser(
     """
     parser = subparsers.add_parser(
         "completion",
-        help="print a script that makes a shell complete this command",
-        description="Print a script for a shell, which then completes commands, options, their values and "
-        "paths. The script calls no program: make it again after an upgrade.",
+        help="print a completion script for a shell",
+        description="Print a script that makes a shell complete commands, options, their values and paths. "
+        "The script does not call kafka-segments: generate it again after an upgrade.",
         epilog="Exit status: 0 done, 2 wrong usage, or the package shtab is missing, 3 the output could not "
         "be written.",
     )
@@ -38,9 +38,9 @@ def add_parser(
         parser,
         (
             "completion bash > ~/.local/share/bash-completion/completions/kafka-segments",
-            "for bash, with the package bash-completion",
+            "for bash; needs the package bash-completion",
         ),
-        ("completion zsh > ~/.zfunc/_kafka-segments", "for zsh, where fpath has ~/.zfunc before compinit"),
+        ("completion zsh > ~/.zfunc/_kafka-segments", "for zsh; needs ~/.zfunc in fpath before compinit"),
         ("completion fish > ~/.config/fish/completions/kafka-segments.fish", "for fish"),
     )
     parser.set_defaults(run=partial(run, command))
@@ -79,7 +79,7 @@ def _shtab() -> ModuleType:
         import shtab
     except ImportError as error:
         raise MissingExtraError(
-            "scripts for completion are made by shtab: pip install 'kafka-segments[completion]'",
+            "completion scripts need shtab: pip install 'kafka-segments[completion]'",
             extra="completion",
         ) from error
     return shtab

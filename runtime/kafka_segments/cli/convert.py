@@ -27,58 +27,61 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "convert",
         help="write a segment in another message format, or with another codec",
-        description="Write a segment in another message format, as Kafka's brokers did it: up to magic 2 as "
-        "they stored what old producers sent, down to 1 or 0 as they served old consumers. What is of that "
-        "format already, or going down of an older one, is copied byte for byte. What cannot be carried is "
-        "counted on standard output. With --codec the format stays: each batch is compressed anew, as a "
-        "topic's compression.type would, with its records, offsets and header as they are.",
-        epilog="Exit status: 0 done, 1 damage (all that is sound was converted), 2 wrong usage, a file that "
-        "cannot be opened or a batch that the format cannot hold (nothing was written), 3 the output could "
-        "not be written.",
+        description="Write a segment in another message format, as Kafka's brokers did: up to magic 2, as "
+        "they stored messages of old producers, or down to 1 or 0, as they served old consumers. Batches "
+        "that have the format already, or an older one on the way down, are copied byte for byte. "
+        "Information that the format cannot hold is counted on standard output. With --codec the format "
+        "stays: each batch is recompressed, as by a topic's compression.type, with the same records, "
+        "offsets and header.",
+        epilog="Exit status: 0 done, 1 damage (all sound batches were converted), 2 wrong usage, a file "
+        "that cannot be opened or a batch that the format cannot hold (nothing was written), 3 the output "
+        "could not be written.",
     )
-    parser.add_argument("source", metavar="SRC", help="a .log file; - is standard input")
-    parser.add_argument(
-        "destination", metavar="DEST", help="a file that does not exist, not in the partition of SRC"
-    )
+    parser.add_argument("source", metavar="SRC", help="a .log file; - reads standard input")
+    parser.add_argument("destination", metavar="DEST", help="a new file, outside the partition of SRC")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--to-magic", type=int, choices=(0, 1, 2, 3), help="the format")
     what.add_argument(
         "--codec",
         metavar="CODEC[:LEVEL]",
-        help="producer (what each batch has: a copy of what is sound), uncompressed or none, gzip, snappy, "
-        "lz4, zstd; a level as in zstd:19 also compresses batches anew that have the codec",
+        help="producer (each batch keeps its codec: a copy of all sound batches), uncompressed or none, "
+        "gzip, snappy, lz4, zstd; with a level, as in zstd:19, batches of the same codec are recompressed, "
+        "too",
     )
     parser.add_argument(
-        "--report", choices=("jsonl", "text"), default="text", help="form of the report; default: text"
+        "--report", choices=("jsonl", "text"), default="text", help="format of the report; default: text"
     )
     parser.add_argument(
         "--first-offset",
         type=int,
         metavar="N",
-        help="going down: leave out records below it, of batches without compression",
+        help="going down: leave out records below this offset, from uncompressed batches",
     )
-    parser.add_argument("--leader-epoch", type=int, metavar="N", help="going up: of new batches; default: -1")
+    parser.add_argument(
+        "--leader-epoch", type=int, metavar="N", help="going up: epoch of new batches; default: -1"
+    )
     parser.add_argument(
         "--batch-size",
         type=int,
         metavar="BYTES",
-        help="going up: bytes of messages that become one batch; 0 makes a batch of each; default: 16384",
+        help="going up: bytes of messages per batch; 0 makes one batch of each message; default: 16384",
     )
     parser.add_argument(
         "--experimental-magic3",
         action="store_true",
-        help="to magic 3, a proposal that Kafka discarded, or back to 2; no broker and no client reads it",
+        help="convert to magic 3, a proposal that Kafka discarded, or back to 2; brokers and clients cannot "
+        "read it",
     )
     parser.add_argument(
         "--metadata-first",
         action="store_true",
-        help="to magic 3: the layout with the metadata of all records before keys and values",
+        help="to magic 3: use the layout with the metadata of all records before keys and values",
     )
     parsing.add_examples(
         parser,
         (
             "convert old/t-0/00000000000000000000.log new.log --to-magic 2",
-            "messages of magic 0 or 1 as batches",
+            "messages of magic 0 or 1 become batches",
         ),
         (
             "convert t-0/00000000000000000000.log small.log --codec zstd:19",
@@ -103,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
             output.write(data)
         if damages.status and not output.size:
             raise OptionError(
-                "nothing in it is sound, so nothing is written: is this a segment?", path=arguments.source
+                "it has no sound batch, so nothing was written: is this a segment?", path=arguments.source
             )
         output.finish()
         outputs.publish_files([(output.path, destination)])
@@ -134,7 +137,7 @@ def _checked_destination(source: str, destination: str) -> str:
     """
     resolved = os.path.realpath(destination)
     if source != "-" and resolved == os.path.realpath(source):
-        raise OptionError("it is the source; choose another", path=destination)
+        raise OptionError("DEST is the source; choose another file", path=destination)
     refuse_below_sources([source], resolved, destination)
     return resolved
 

@@ -37,18 +37,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "dump",
         help="print every batch and record of segment files",
         description="Print every batch and record of segment files, and every damaged place.",
-        epilog="Exit status: 0 clean, 1 damage, 2 a file that cannot be opened or is no log, 3 the output "
-        "could not be written.",
+        epilog="Exit status: 0 clean, 1 damage, 2 a file that cannot be opened or is not a log, 3 the "
+        "output could not be written.",
     )
     parser.add_argument(
         "files",
         nargs="*",
         metavar="FILE",
-        help="a .log or .checkpoint file, a pattern of such, a partition's, a log or a tier's directory (all "
-        "its segments, in order); paths or addresses; - is standard input",
+        help="a .log or .checkpoint file, a pattern of these, or the directory of a partition, log or tier "
+        "(all its segments, in order); paths or addresses; - reads standard input",
     )
     parsing.add_format(parser)
-    parser.add_argument("--headers-only", action="store_true", help="batches only; payloads are not read")
+    parser.add_argument("--headers-only", action="store_true", help="print batches, but no records")
     parser.add_argument(
         "--offsets", metavar="A:B", help="only records with A <= offset < B; either may be left out"
     )
@@ -57,8 +57,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--experimental-magic3",
         action="store_true",
-        help="read batches of magic 3 too, a proposal that Kafka discarded; never for other files, where one "
-        "wrong bit makes a batch look like that",
+        help="also read batches of magic 3, a proposal that Kafka discarded; not for other files, where one "
+        "wrong bit can make a batch look like magic 3",
     )
     parsing.add_named_options(parser)
     parser.add_argument(
@@ -66,15 +66,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         dest="like_kafka",
         action="store_const",
         const=(),
-        help="print what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte; all that follows are "
-        "arguments of that, as in --like-kafka --files 0.log --print-data-log",
+        help="print what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte; everything after this "
+        "option is an argument of that tool, as in --like-kafka --files 0.log --print-data-log",
     )
     parsing.add_examples(
         parser,
         ("dump /data1/orders-3", "all segments of a partition"),
         ("dump --offsets 500:510 --format jsonl /data1/orders-3/*.log", "ten records as JSON lines"),
-        ("dump --isolation read_committed /data1/orders-3", "what a consumer of committed records is given"),
-        ("ssh broker cat 00000000000000000000.log | kafka-segments dump -", "a segment of another machine"),
+        ("dump --isolation read_committed /data1/orders-3", "what a consumer of committed records receives"),
+        ("ssh broker cat 00000000000000000000.log | kafka-segments dump -", "a segment on another machine"),
     )
     parser.set_defaults(run=partial(_checked, parser))
 
@@ -85,7 +85,7 @@ def _checked(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
             parser.error("the following arguments are required: FILE")
         return run(arguments)
     if arguments.files:
-        parser.error("--like-kafka takes files after --files, as kafka-dump-log.sh does")
+        parser.error("--like-kafka takes its files after --files, as kafka-dump-log.sh does")
     from kafka_segments.cli.like_kafka.tool import run_like_kafka
 
     return run_like_kafka(arguments.like_kafka)
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     if is_experimental and arguments.isolation == "read_committed":
         raise OptionError("--experimental-magic3 reads files one by one, without --isolation read_committed")
     if arguments.headers_only and arguments.check_crc:
-        console.say("--headers-only does not verify checksums: damage inside of batches is not found")
+        console.say("--headers-only does not verify checksums: damage inside batches is not found")
     places = places_of(arguments)
     with file_opener(places, arguments.isolation, options, is_experimental=is_experimental) as way:
         dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
@@ -130,9 +130,9 @@ class _Span:
 
     def __str__(self) -> str:
         return (
-            "the files' offsets: they hold no batch"
+            "the files, which contain no batch"
             if self.first is None
-            else (f"the files' offsets, {self.first} to {self.last}")
+            else (f"the files' offsets {self.first} to {self.last}")
         )
 
 
@@ -169,7 +169,7 @@ class _Dump:
                 self._write(text.file_line(one.path))
             self.outcomes.read(self._open, one, self._segment)
         if self._offsets is not None and not self._offsets.is_empty and not self._span.num_shown:
-            console.say(f"nothing is printed: --offsets {self._offsets} asks for none of {self._span}")
+            console.say(f"nothing is printed: --offsets {self._offsets} selects none of {self._span}")
 
     def _write(self, line: bytes) -> None:
         with console.writing() as stdout:
@@ -201,9 +201,7 @@ class _Dump:
             else:
                 self._write(jsonl.line(event, segment.path))
         if num_damaged and not num_sound and self._offsets is None and isinstance(segment, Segment):
-            console.say(
-                f"{segment.path}: this does not look like a Kafka segment: not one sound batch is in it"
-            )
+            console.say(f"{segment.path}: this does not look like a Kafka segment: it has no sound batch")
 
     def _selected(self, segment: Readable) -> Iterator[Event]:
         if self._offsets is None:

@@ -50,12 +50,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "find",
         help="find records by key, content, header, JSON, offset, time or producer",
-        description="Find the records that fulfil all of the conditions. Bytes of damaged places are "
-        "searched as they are stored. Checksums are verified of the batches that may hold such a record.",
+        description="Find the records that meet all conditions. The bytes of damaged places are searched as "
+        "they are stored. Only the checksums of batches that may contain such a record are verified.",
         epilog="Exit status: 0 clean, whether or not something was found, 1 damage or a record that could "
         "not be judged, 2 wrong usage or a file that cannot be opened, 3 the output could not be written.",
     )
-    parsing.add_files(parser, "; - is standard input")
+    parsing.add_files(parser, "; - reads standard input")
     _add_conditions(parser)
     add_isolation_option(parser)
     _add_output_options(parser)
@@ -65,27 +65,27 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parsing.add_no_crc(checks)
     parsing.add_count(
-        parser, "--jobs", "processes that search; the order of the output is that of the files", default=1
+        parser, "--jobs", "number of processes; the output keeps the order of the files", default=1
     )
     parsing.add_named_options(parser)
     add_progress_option(parser)
     parsing.add_examples(
         parser,
-        ("find --key user-42 logs", "the records with a key"),
-        ("find --text 'card declined' --since 2026-01-31 logs", "text anywhere in a record, from a day on"),
-        ("find --regex 'timeout after \\d+ ms' --in value logs/orders-*", "an expression, in values"),
+        ("find --key user-42 logs", "the records with this key"),
+        ("find --text 'card declined' --since 2026-01-31 logs", "text in records of this day or later"),
+        ("find --regex 'timeout after \\d+ ms' --in value logs/orders-*", "a regular expression in values"),
         (
             "find --json '$.amount >= 1000' --header source=shop --format jsonl logs/orders-0",
-            "values that are JSON, of records with a header, for programs",
+            "JSON values of records with this header, as JSON lines",
         ),
-        ("find --bytes 'cafe 00ff' --count logs", "how many there are"),
-        ("find --text 'card declined' --to-segment found logs", "their batches, as segments"),
+        ("find --bytes 'cafe 00ff' --count logs", "the number of records that contain these bytes"),
+        ("find --text 'card declined' --to-segment found logs", "the batches of these records, as segments"),
     )
     parser.set_defaults(run=run)
 
 
 def _add_conditions(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("conditions", "all of them hold; those with + may be given again")
+    group = parser.add_argument_group("conditions", "all of them must hold; those with + may be repeated")
     many: dict[str, Any] = {"action": "append", "default": []}
     group.add_argument("--key", metavar="TEXT", help="records with this key")
     group.add_argument("--text", metavar="TEXT", help="+ records that contain this text, in UTF-8", **many)
@@ -98,16 +98,16 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
         dest="part",
         choices=("any", "key", "value", "headers"),
         default="any",
-        help="where --text, --bytes and --regex look; default: any",
+        help="the parts that --text, --bytes and --regex search; default: any",
     )
     group.add_argument(
-        "--header", metavar="NAME[=VALUE]", help="+ records with this header, whatever its value", **many
+        "--header", metavar="NAME[=VALUE]", help="+ records with this header (and value)", **many
     )
     group.add_argument(
         "--json",
         metavar="'PATH [OP VALUE]'",
-        help="+ records whose value is JSON with something there, as $.a.b, $.list[0], $.list[*]['a name']; "
-        "OP is = != < <= > >=",
+        help="+ records whose value is JSON with something at PATH, such as $.a.b, $.list[0], $.list[*]['a "
+        "name']; OP is one of = != < <= > >=",
         **many,
     )
     group.add_argument("--producer-id", type=int, metavar="N", help="records of this producer")
@@ -121,13 +121,13 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="default: text, for people; jsonl has the lines of dump",
     )
-    parser.add_argument("--count", action="store_true", help="print how many, and not the records")
-    parsing.add_count(parser, "--limit", "end after N records")
+    parser.add_argument("--count", action="store_true", help="print only the number of records")
+    parsing.add_count(parser, "--limit", "stop after N records")
     parser.add_argument(
         "--to-segment",
         metavar="DIR",
-        help="write the batches of these records, whole and unchanged, as segments below DIR, which is "
-        "new or empty",
+        help="write the batches of these records, whole and unchanged, as segments below DIR, a new or "
+        "empty directory",
     )
 
 
@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
         files = list(files_of(places, arguments.files))
     is_committed = arguments.isolation == "read_committed"
     if "-" in arguments.files and (arguments.to_segment is not None or arguments.jobs > 1 or is_committed):
-        why = "standard input is read once: write it to a file for --to-segment, --jobs and --isolation"
+        why = "standard input is read only once: write it to a file for --to-segment, --jobs or --isolation"
         raise OptionError(why)
     if arguments.to_segment is not None:
         real = os.path.realpath(arguments.to_segment)
@@ -180,7 +180,7 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
         arguments.producer_id,
     )
     if found == Conditions() and not arguments.count:
-        raise OptionError("say what to find: --key, --text, --regex, --offsets or another condition")
+        raise OptionError("no condition is given: use --key, --text, --regex, --offsets or another one")
     return found
 
 
@@ -241,7 +241,7 @@ class _Find:
             for file, events in zip(files, found, strict=True):
                 self._events(events, file)
                 if self._is_over:
-                    console.say(f"--limit {self._limit} is reached; what comes after that was not searched")
+                    console.say(f"--limit {self._limit} is reached; the rest was not searched")
                     return
                 done += _size_of(file)
                 show(done, total)

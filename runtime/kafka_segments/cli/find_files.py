@@ -125,9 +125,7 @@ def _received(receiver: Connection, path: str) -> Iterator[FileEvent]:
         try:
             events, is_last = receiver.recv()
         except EOFError:
-            yield ReadError(
-                "the process that searched it ended before it was done; search it again", path=path
-            )
+            yield ReadError("the process that searched this file ended early; search it again", path=path)
             return
         yield from events
         if is_last:

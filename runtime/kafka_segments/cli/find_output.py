@@ -52,9 +52,12 @@ def output_of(form: str, *, directory: str | None, is_count: bool) -> FindOutput
     """
     if form in ("arrow", "parquet"):
         if directory is not None or is_count:
-            raise OptionError(f"--format {form} writes records: leave out --count and --to-segment")
+            raise OptionError(f"--format {form} writes records: use it without --count and --to-segment")
         if console.is_terminal(sys.stdout):
-            raise OptionError(f"--format {form} is not for terminals: write to a file, as in > found.{form}")
+            raise OptionError(
+                f"--format {form} cannot be written to a terminal: redirect it to a file, as "
+                f"in > found.{form}"
+            )
         return _Tables(form)
     if directory is not None:
         return _Segments(form, directory)
@@ -98,7 +101,7 @@ class _Lines:
             raw = counts.num_raw_places
             words = f"{counted(counts.num_records, 'record')} in {counted(counts.num_files, 'file')}"
             words += f", and {counted(raw, 'place')} in damaged bytes" if raw else ""
-            checked = f"checksums were verified of {counts.num_verified} of {counts.num_batches} batches"
+            checked = f"checksums of {counts.num_verified} of {counts.num_batches} batches were verified"
             line = f"{words}; {checked}\n".encode()
         else:
             line = b""

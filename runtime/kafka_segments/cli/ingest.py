@@ -40,22 +40,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `ingest` to the command's parsers."""
     parser = subparsers.add_parser(
         "ingest",
-        help="write what is new in log directories to a table",
+        help="write the new records of log directories to a table",
         description="Write the records of log directories to a table of Parquet files, in directories by "
-        "topic and partition; a second run into the same table takes what is new since the first. Control "
-        "records, what lies below the log start offset, and Kafka's internal topics (if they are not named) "
-        "are left out. Nothing is written to the sources; a live broker's are fine.",
-        epilog="Exit status: 0 clean, 1 damage, missing offsets, or something left out (the rest was "
-        "written), or a report that could not be written, 2 wrong usage, something that cannot be opened, or "
-        "a log that does not go on where the last run ended, 3 the table could not be written (and is as it "
-        "was, unless the message says that this is not known), 130, 143 or 129 ended by Ctrl-C, SIGTERM or "
-        "SIGHUP.",
+        "topic and partition. Each later run adds the records that are new since the last one. Control "
+        "records, records below the log start offset, and Kafka's internal topics (unless they are named) "
+        "are left out. The sources are only read, and may belong to a running broker.",
+        epilog="Exit status: 0 clean, 1 damage, missing offsets, or a partition left out (the rest was "
+        "written), or a report that could not be written, 2 wrong usage, a path that cannot be opened, or a "
+        "log that does not continue where the last run ended, 3 the table could not be written (and is "
+        "unchanged, unless the message says that this is unknown), 130, 143 or 129 ended by Ctrl-C, SIGTERM "
+        "or SIGHUP.",
     )
     parsing.add_sources(parser, metavar="SRC")
     parser.add_argument(
         "destination",
         metavar="DEST",
-        help="a directory that is new, empty, or a table of ingest; not below a source",
+        help="a new or empty directory, or a table written by ingest; not below a source",
     )
     _add_read_options(parser)
     _add_table_options(parser)
@@ -63,14 +63,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_engine_options(parser)
     add_progress_option(parser)
     parser.add_argument(
-        "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
+        "--timings",
+        action="store_true",
+        help="print how long Spark's start and the whole run took (to standard error)",
     )
     parsing.add_examples(
         parser,
-        ("ingest /var/lib/kafka/data table", "all topics into Parquet; the next run goes on from there"),
+        ("ingest /var/lib/kafka/data table", "all topics to Parquet; the next run continues from there"),
         (
             "ingest --subscribe orders --engine local /data1 /data2 table",
-            "one topic of two disks, without Spark",
+            "one topic from two disks, without Spark",
         ),
     )
     parser.set_defaults(run=run)
@@ -84,11 +86,11 @@ def _add_read_options(parser: argparse.ArgumentParser) -> None:
         "--on-error",
         choices=("stop", "skip"),
         default="stop",
-        help="what a partition does to the run that does not go on where the last run ended (truncated, "
-        "recreated, expired), or of which copies contradict each other: stop it, or be left out; "
+        help="what to do with a partition that does not continue where the last run ended (truncated, "
+        "recreated, expired), or whose copies contradict each other: stop the run, or skip the partition; "
         "default: stop",
     )
-    about = f"an option of the Spark source that chooses what is read: {', '.join(_OPTIONS)}"
+    about = f"an option of the Spark source that selects what is read: {', '.join(_OPTIONS)}"
     parsing.add_named_options(parser, about)
 
 
@@ -102,18 +104,18 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layout",
         metavar="NAME",
-        help="columns as in the tables that another system writes: connector (Spark's kafka source), "
+        help="use the columns of another system's tables: connector (Spark's kafka source), "
         "connector-headers, redpanda, aiven, automq",
     )
     parser.add_argument(
         "--catalog",
         metavar="NAME",
-        help="a catalog of pyiceberg's configuration; default: one of SQLite below DEST",
+        help="a catalog from pyiceberg's configuration; default: an SQLite catalog below DEST",
     )
     parser.add_argument(
         "--identifier",
         metavar="NAMESPACE.TABLE",
-        help="the Iceberg table in that catalog; made if it is not there",
+        help="the Iceberg table in that catalog; created if it does not exist",
     )
     parser.add_argument(
         "--divide-by",
@@ -151,7 +153,7 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
     meter.planned(plan)
     if plan.internal:
         console.say(
-            f"left out: internal topics {', '.join(plan.internal)}; --subscribe writes those it names"
+            f"left out: internal topics {', '.join(plan.internal)}; --subscribe includes those it names"
         )
     engine, name = engine_of(arguments)
     console.say(
@@ -164,8 +166,8 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
             done = ingest(plan, meter.metered(engine), show=progress.show, say=console.say)
         except TimestampRangeError as error:
             raise OutputError(
-                f"{error.detail}; nothing was written: -o timestampOverflow=null writes null in its place, "
-                "clamp the nearest time that fits"
+                f"{error.detail}; nothing was written. Use -o timestampOverflow=null to write null in its "
+                "place, or clamp to write the nearest time that fits"
             ) from error
     status = _report_findings(done.partitions)
     if plan.has_earlier_damage:
@@ -216,11 +218,11 @@ def _columns(asked: Sequence[str] | None, layout: str | None) -> tuple[str, ...]
     if layout is not None:
         check_layout(layout)
         if asked is not None:
-            raise OptionError("--layout says what the columns are: leave the option columns out")
+            raise OptionError("--layout determines the columns: use it without the option columns")
         return tuple(column.field.name for column in LAYOUTS[layout])
     columns = tuple(schema_of(asked).names)
     if "offset" not in columns:
-        raise OptionError("the option columns lacks offset: without it nobody can tell what a table has")
+        raise OptionError("the option columns lacks offset, which later runs need: add it")
     return columns
 
 
@@ -234,7 +236,7 @@ def _catalog(arguments: argparse.Namespace) -> CatalogTable | None:
     if arguments.table != "iceberg":
         raise OptionError("--catalog and --identifier are for --table iceberg")
     if catalog is None or identifier is None or "." not in identifier.strip("."):
-        raise OptionError("--catalog NAME and --identifier NAMESPACE.TABLE go together")
+        raise OptionError("--catalog NAME and --identifier NAMESPACE.TABLE must be given together")
     return CatalogTable(catalog, identifier)
 
 
@@ -245,7 +247,8 @@ def _report_findings(partitions: Sequence[PartitionReport]) -> int:
         if partition.timestamps_beyond:
             console.say(
                 f"{partition.account.topic}-{partition.account.partition}: timestamps that the table cannot "
-                f"hold: {partition.timestamps_beyond}; null or the nearest time is there (timestampOverflow)"
+                f"hold: {partition.timestamps_beyond}; null or the nearest time was written "
+                "(timestampOverflow)"
             )
             status = max(status, console.FINDINGS)
         if any(finding.is_loss for finding in partition.findings):

@@ -42,9 +42,9 @@ _BY_NAME = {
         "a checkpoint of leader epochs",
         "kafka_segments.segment.index_files.read_leader_epochs",
     ),
-    "meta.properties": ("the broker's own properties, as text", "any editor"),
-    ".lock": ("a broker's lock", None),
-    ".kafka_cleanshutdown": ("the mark of a clean shutdown", None),
+    "meta.properties": ("the broker's properties, as text", "any editor"),
+    ".lock": ("a broker's lock file", None),
+    ".kafka_cleanshutdown": ("the marker file of a clean shutdown", None),
 }
 
 
@@ -82,12 +82,12 @@ def refuse_other_file(path: str) -> None:
     if name.endswith("-offset-checkpoint"):
         kind, reader = "a checkpoint of offsets, as text", "any editor"
     if kind:
-        what_reads = f"; {reader} reads it" if reader else ""
+        what_reads = f"; read it with {reader}" if reader else ""
         raise OptionError(f"this is {kind}, not a log{what_reads}", path=path)
     head = _head(path)
     for read, what, command in _BY_HEAD:
         if len(head) > formats.LEN_PREFIX and _has_format(read, head):
-            raise OptionError(f"this file is {what}, not a log; if a log is in it: {command}", path=path)
+            raise OptionError(f"this file is {what}, not a log; to read a log in it: {command}", path=path)
 
 
 def _has_format(read: Callable[[bytes], object], head: bytes) -> bool:
@@ -125,8 +125,8 @@ def check_is_log(segment: Segment) -> None:
         if isinstance(event, Damage) and _may_be_entry(event, segment.path):
             return
     raise OptionError(
-        "this is not a log of Kafka: nothing in it looks like a batch. A damaged log "
-        "is read all the same if it has a segment's name, 20 digits and .log",
+        "this is not a log of Kafka: nothing in it looks like a batch. To read a damaged log anyway, give it "
+        "a segment's name, 20 digits and .log",
         path=segment.path,
     )
 

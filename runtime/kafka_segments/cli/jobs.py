@@ -37,12 +37,12 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         choices=("spark", "local"),
-        help="what runs the tasks: spark (the default where pyspark and Java are), or local: processes of "
-        "this machine, without Java",
+        help="what runs the tasks: spark (the default if pyspark and Java are installed), or local: "
+        "processes on this machine, without Java",
     )
     parser.add_argument(
         "--master",
-        help="Spark's master; default: that of spark-submit, else local[*], all cores of this machine",
+        help="the Spark master; default: that of spark-submit, otherwise local[*], all cores of this machine",
     )
 
 
@@ -51,7 +51,8 @@ def add_progress_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--progress",
         action="store_true",
-        help="draw a progress bar even if standard error is not a terminal (there, lines say it)",
+        help="draw a progress bar even if standard error is not a terminal (by default it then gets lines "
+        "of text)",
     )
 
 
@@ -66,7 +67,7 @@ def engine_of(arguments: argparse.Namespace) -> tuple[Engine, str]:
 
     if arguments.engine == "local" or (arguments.engine is None and not _has_spark(arguments)):
         if arguments.master is not None:
-            raise OptionError("--master is Spark's: give it with --engine spark")
+            raise OptionError("--master is only for --engine spark")
         return LocalEngine(), "tasks"
     try:
         from kafka_segments.spark.task_engine import SparkEngine

@@ -35,7 +35,7 @@ LANGUAGES = {
     "java": "",
     "javascript": "integers beyond 2^53 are rounded, and negative ones below -2^31 are wrong by 2^32",
     "lua": "",
-    "nim": "the compiler puts no checks into the classes, so that damaged bytes give values, and no errors",
+    "nim": "the generated classes have no checks: damaged bytes give values instead of errors",
     "perl": "",
     "php": "",
     "python": "",
@@ -92,9 +92,9 @@ def compile_schemas(language: str, package: str = "") -> dict[str, bytes]:
 def _check_package(language: str, package: str) -> None:
     form = _PACKAGES_OF.get(language)
     if package and form is None:
-        raise OptionError(f"--package is for {', '.join(_PACKAGES_OF)}: {language} has no packages here")
+        raise OptionError(f"--package is only for {', '.join(_PACKAGES_OF)}, not for {language}")
     if package and form is not None and re.fullmatch(form, package) is None:
-        raise OptionError(f"--package {package!r} is not the name of a package of {language}")
+        raise OptionError(f"--package {package!r} is not a valid package name in {language}")
 
 
 @contextmanager
@@ -109,9 +109,7 @@ def _local(folder: Traversable) -> Iterator[Path]:
             for one in folder.iterdir():
                 (copy / one.name).write_bytes(one.read_bytes())
         except OSError as error:
-            detail = (
-                f"the compiler reads files, and the schemas cannot be copied to a temporary folder: {error}"
-            )
+            detail = f"the schemas cannot be copied to a temporary folder for the compiler: {error}"
             raise OutputError(detail) from error
         yield copy
 
@@ -132,8 +130,7 @@ def _node() -> str:
             if os.path.isfile(os.path.join(place, name)):
                 return os.path.join(place, name)
     raise MissingExtraError(
-        "Node is needed for --language, and there is none: put node on the PATH, or "
-        f"`pip install {_NODE_WHEEL}`"
+        f"--language needs Node, which was not found: put node on the PATH, or `pip install {_NODE_WHEEL}`"
     )
 
 
@@ -142,6 +139,6 @@ def _run(*command: str) -> str:
     if done.returncode == 0:
         return done.stdout
     if "Cannot find module" in done.stderr:
-        raise MissingExtraError(f"the Kaitai compiler is not there: {_HOW}")
+        raise MissingExtraError(f"the Kaitai compiler is not installed: {_HOW}")
     said = next((line for line in done.stderr.splitlines() if "Error: " in line), done.stderr[-200:])
     raise MissingExtraError(f"the Kaitai compiler cannot be run ({said.strip()}): {_HOW}")

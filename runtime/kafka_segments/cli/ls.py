@@ -35,19 +35,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "ls",
         help="list topics, partitions, copies or segments",
-        description="List what is in log directories, partitions' directories and tiers: offsets, times, "
-        "sizes, codecs and message formats. Only headers are read. Without --headers these are the first one "
-        "of each segment, the last entry of its time index and the last batches of the newest segment: sizes "
-        "and offsets are exact then as far as files are named right; codecs and formats are those at the "
-        "ends of segments.",
-        epilog="Exit status: 0 clean, 1 a segment without a readable header where one must be, or a wrong "
-        "file beside the segments, 2 something that cannot be opened (the rest was listed), 3 the output "
-        "could not be written.",
+        description="List the contents of log directories, partitions' directories and tiers: offsets, "
+        "times, sizes, codecs and message formats. Only headers are read: without --headers the first one "
+        "of each segment, the last entry of its time index, and the last batches of the newest segment. "
+        "Sizes and offsets are then exact if the files have their right names; codecs and formats are those "
+        "at the ends of segments.",
+        epilog="Exit status: 0 clean, 1 a segment whose first header is unreadable, or a wrong file beside "
+        "the segments, 2 a path that cannot be opened (the rest was listed), 3 the output could not be "
+        "written.",
     )
     parsing.add_sources(parser)
     levels = parser.add_mutually_exclusive_group()
     levels.add_argument(
-        "--level", choices=LEVELS, default="copies", help="what a line stands for; default: copies"
+        "--level", choices=LEVELS, default="copies", help="what each line describes; default: copies"
     )
     levels.add_argument(
         "-l", dest="level", action="store_const", const="segments", help="the same as --level segments"
@@ -55,21 +55,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--headers",
         action="store_true",
-        help="read all headers: numbers of batches and records, bytes of each codec and format, all exact",
+        help="read all headers, for exact numbers of batches and records, and bytes by codec and format",
     )
     parser.add_argument("--sort", choices=SORT_KEYS, default="name", help="order of lines; default: name")
-    parser.add_argument("-r", "--reverse", action="store_true", help="in reverse order")
-    parser.add_argument("--bytes", action="store_true", help="sizes as numbers of bytes")
+    parser.add_argument("-r", "--reverse", action="store_true", help="reverse the order")
+    parser.add_argument("--bytes", action="store_true", help="print sizes as numbers of bytes")
     parsing.add_format(parser, "csv")
-    parsing.add_count(parser, "--jobs", "segments that are read at once", default=1)
+    parsing.add_count(parser, "--jobs", "number of segments to read at a time", default=1)
     parsing.add_named_options(parser)
     add_progress_option(parser)
     parsing.add_examples(
         parser,
-        ("ls /var/lib/kafka/data", "each partition's directory"),
+        ("ls /var/lib/kafka/data", "one line for each partition's directory"),
         ("ls --level topics --sort size -r /data1 /data2", "the largest topics of two disks first"),
-        ("ls -l --headers /data1/orders-0", "each segment of a partition, exactly"),
-        ("ls --format csv -l /var/lib/kafka/data > segments.csv", "segments for a spreadsheet"),
+        ("ls -l --headers /data1/orders-0", "each segment of a partition, with exact numbers"),
+        ("ls --format csv -l /var/lib/kafka/data > segments.csv", "all segments, for a spreadsheet"),
     )
     parser.set_defaults(run=run)
 

@@ -89,7 +89,8 @@ def _command(words: list[str]) -> int:
 def _parser(verb: str | None = None) -> argparse.ArgumentParser:
     """Make the parser: of one subcommand if it is named, since importing all of them takes a while."""
     parser = new_parser(
-        prog="kafka-segments", description="Reads Kafka's log segments where they lie, without a broker."
+        prog="kafka-segments",
+        description="Read, verify, salvage and convert Kafka's log segments on disk, without a broker.",
     )
     parser.add_argument("--version", action="version", version=f"kafka-segments {kafka_segments.__version__}")
     parser.set_defaults(run=None)

@@ -34,17 +34,17 @@ __all__ = [
 LIKE_KAFKA = "--like-kafka"
 """An option of `dump` whose values are all arguments that follow, whatever they are: another program's."""
 
-_AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
-_INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
+_AS_BYTES = "keys and values are printed as text; --format jsonl prints their bytes in base64"
+_INTERNAL = f"records of internal topics are printed like all others: {_AS_BYTES}"
 _MAY_BE_EMPTY = ("--delimiter", "--key", "--null")
-_INDEXES = "dump reads segments alone; `kafka-segments aborted DIR` checks transaction indexes"
+_INDEXES = "dump reads segments only; `kafka-segments aborted DIR` checks transaction indexes"
 _OF_KAFKA_DUMP_LOG = {
     "--files": "give the files as arguments: kafka-segments dump FILE...",
-    "--print-data-log": "records are printed in any case (--headers-only leaves them out)",
-    "--deep-iteration": "compressed batches are always opened (--headers-only leaves them closed)",
-    "--skip-record-metadata": "take what you need of --format jsonl",
+    "--print-data-log": "records are always printed (--headers-only leaves them out)",
+    "--deep-iteration": "compressed batches are always decompressed (--headers-only leaves them alone)",
+    "--skip-record-metadata": "select what you need from --format jsonl",
     "--max-message-size": "batches of any size are read",
-    "--max-bytes": "take the beginning of the output: ... | head",
+    "--max-bytes": "cut the output off: ... | head",
     "--verify-index-only": _INDEXES,
     "--index-sanity-check": _INDEXES,
     "--key-decoder-class": _AS_BYTES,
@@ -174,7 +174,7 @@ def options_of(arguments: argparse.Namespace) -> dict[str, str]:
 
 def add_files(parser: argparse.ArgumentParser, more: str = "") -> None:
     """Add the files that a verb reads one by one; `more` follows in the help."""
-    about = "a .log file, a pattern of such, a partition's, a log or a tier's directory; paths or addresses"
+    about = ".log files, patterns of these, or directories of partitions, logs or tiers; paths or addresses"
     parser.add_argument("files", nargs="+", metavar="PATH", help=about + more)
 
 
@@ -182,7 +182,7 @@ def add_sources(
     parser: argparse.ArgumentParser, more: str = "", *, metavar: str = "PATH", nargs: str = "+"
 ) -> None:
     """Add the paths at which a verb looks for partitions; `more` follows in the help."""
-    about = "log directories, partitions' directories, tiers, .log files, patterns of such, of this machine "
+    about = "log directories, partitions' directories, tiers, .log files, or patterns of these, local "
     about += "or by address (s3a://BUCKET/PATH)"
     parser.add_argument("sources", nargs=nargs, metavar=metavar, help=about + more)
 
@@ -194,7 +194,7 @@ def add_format(
     parser.add_argument("--format", choices=(*others, "jsonl", "text"), default="text", help=about)
 
 
-def add_no_crc(parser: argparse._ActionsContainer, about: str = "trust the batches' checksums") -> None:
+def add_no_crc(parser: argparse._ActionsContainer, about: str = "do not verify batch checksums") -> None:
     """Add `--no-crc`, which sets `check_crc`."""
     parser.add_argument("--no-crc", dest="check_crc", action="store_false", help=about)
 
@@ -221,7 +221,7 @@ def add_named_options(
         about: what may be given besides settings for stores; empty for nothing else.
         flags: its names; a verb whose `-o` is the output has the long one alone.
     """
-    stores = "a setting for stores, such as fs.s3a.endpoint"
+    stores = "a setting for object stores, such as fs.s3a.endpoint"
     words = f"{about}; or {stores}" if about else stores
     parser.add_argument(*flags, dest="option", action="append", default=[], metavar="NAME=VALUE", help=words)
 

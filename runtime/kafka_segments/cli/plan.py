@@ -48,12 +48,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `plan` to the command's parsers."""
     parser = subparsers.add_parser(
         "plan",
-        help="say what a query reads, and why not the rest",
-        description="Plan a query as the Spark source does, without Spark: the ranges of offsets, the tasks, "
-        "what is left out and why, what was asked for and is not there.",
-        epilog="Exit status: 0 clean, 1 lost offsets (with failOnDataLoss), doubt about a transaction, or a "
-        "file beside the segments that is wrong, 2 something that cannot be opened, or options that "
-        "contradict each other.",
+        help="show what a query reads, and why it skips the rest",
+        description="Plan a query as the Spark source does, but without Spark, and print the ranges of "
+        "offsets, the tasks, what is left out and why, and what was requested but is missing.",
+        epilog="Exit status: 0 clean, 1 lost offsets (with failOnDataLoss), a transaction in doubt, or a "
+        "wrong file beside the segments, 2 a path that cannot be opened, or options that contradict each "
+        "other.",
     )
     parsing.add_sources(parser, ", as load() takes them", metavar="SRC", nargs="*")
     parsing.add_named_options(parser, f"an option of the source: {', '.join(_OPTIONS)}")
@@ -64,22 +64,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         metavar="CONDITION",
-        help="a condition that is pushed down, such as 'timestamp >= 2026-01-31T12:00:00Z' (or "
-        "milliseconds), 'offset < 500', 'partition = 3', 'topic = orders'; all of them hold",
+        help="a condition for Spark to push down, such as 'timestamp >= 2026-01-31T12:00:00Z' (or "
+        "milliseconds), 'offset < 500', 'partition = 3', 'topic = orders'; may be repeated, and all must "
+        "hold",
     )
-    parser.add_argument("--snapshot", metavar="FILE", help="plan from a snapshot, and not from SRC")
-    parser.add_argument("--take-snapshot", metavar="FILE", help="write a snapshot of what SRC holds")
+    parser.add_argument("--snapshot", metavar="FILE", help="plan from a snapshot instead of SRC")
+    parser.add_argument("--take-snapshot", metavar="FILE", help="write a snapshot of SRC to this file")
     parser.add_argument(
         "--compare-copies",
         action="store_true",
         help="also compare the batch headers of all copies (replicas, disks, tiers) of what is read, and "
-        "report sound batches that differ; this reads every copy, in stores too",
+        "report sound batches that differ; this reads every copy, also in object stores",
     )
     parsing.add_format(parser)
     parsing.add_examples(
         parser,
         ("plan /var/lib/kafka/data --subscribe orders", "what a query of a topic reads"),
-        ("plan /data1 --where 'timestamp >= 2026-01-31T12:00:00Z'", "which segments a condition leaves"),
+        ("plan /data1 --where 'timestamp >= 2026-01-31T12:00:00Z'", "which segments may meet a condition"),
     )
     parser.set_defaults(run=run)
 
@@ -166,12 +167,12 @@ def _logs(
 ) -> tuple[list[PartitionLog], dict[TopicPartition, Committed], list[Changed]]:
     if arguments.snapshot is not None:
         if arguments.sources or arguments.take_snapshot:
-            raise OptionError("a snapshot has its own files: give SRC or --snapshot, not both")
+            raise OptionError("a snapshot lists the files to read: give SRC or --snapshot, not both")
         snapshot = read_snapshot(places, arguments.snapshot)
         logs, changed = pinned_logs(snapshot, places, fail_on_data_loss=query.fail_on_data_loss)
         return logs, snapshot.committed(), changed
     if not arguments.sources:
-        raise OptionError("give what to read: log directories, partitions' directories, .log files")
+        raise OptionError("no source is given: give log directories, partitions' directories or .log files")
     if arguments.take_snapshot is not None:
         taken_to = os.path.realpath(arguments.take_snapshot)
         refuse_below_sources(arguments.sources, taken_to, arguments.take_snapshot)
@@ -197,8 +198,8 @@ def _conditions(given: Sequence[str]) -> Iterator[Condition]:
             continue
         if column not in ("partition", "offset", "timestamp"):
             raise OptionError(
-                f"--where {text!r}: give a column (topic, partition, offset, timestamp), one of = < <= > >=, "
-                "and a value, with blanks between them"
+                f"--where {text!r}: give a column (topic, partition, offset, timestamp), one of = < <= > "
+                ">=, and a value, separated by blanks"
             )
         yield _condition(column, operator, _number(column, value, text), text)  # type: ignore[arg-type]
 
@@ -208,7 +209,7 @@ def _number(column: str, value: str, text: str) -> int:
     if value.lstrip("+-").isdecimal():
         return int(value)
     if column != "timestamp":
-        raise OptionError(f"--where {text!r}: {column} takes a number, which {value!r} is not")
+        raise OptionError(f"--where {text!r}: {column} takes a number, and {value!r} is not one")
     return time_of(f"--where {text!r}:", value) or 0
 
 
@@ -219,7 +220,7 @@ def _condition(column: Column, operator: str, value: int, text: str) -> Conditio
         return Condition(column, highest=value - (operator == "<"))
     if operator in (">", ">="):
         return Condition(column, lowest=value + (operator == ">"))
-    raise OptionError(f"--where {text!r}: {operator!r} is none of = < <= > >=")
+    raise OptionError(f"--where {text!r}: {operator!r} is not one of = < <= > >=")
 
 
 def _lines(

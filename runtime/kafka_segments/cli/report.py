@@ -182,7 +182,7 @@ def _checked_destination(sources: Sequence[str], output: str) -> str:
         OutputError: its directory does not exist.
     """
     if is_address(output) or output == "-":
-        raise OptionError("-o takes a file of this machine", path=output)
+        raise OptionError("-o takes a file on this machine", path=output)
     destination = os.path.realpath(output)
     check_absent(destination)
     refuse_below_sources(sources, destination, output)

@@ -23,33 +23,33 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `rewind` to the command's parsers."""
     parser = subparsers.add_parser(
         "rewind",
-        help="set partitions of a table of ingest back, where their logs were truncated or recreated",
-        description="Remove rows of partitions from a table that `kafka-segments ingest` has written: all "
-        "from an offset on. The next run of ingest goes on from there, and takes what the log has by then. "
-        "Rows that are in no log any more are lost.",
-        epilog="Exit status: 0 done, or nothing to do, 1 done, and a killed run that was finished first had "
-        "found damage or lost offsets, 2 wrong usage, or something that cannot be opened, 3 "
-        "the table could not be written (and is as it was).",
+        help="set partitions of a table back to an offset, after their logs were truncated or recreated",
+        description="Remove all rows of partitions from an offset on, in a table that `kafka-segments "
+        "ingest` has written. The next run of ingest continues from there with what the log then has. Rows "
+        "that no log has any longer are lost.",
+        epilog="Exit status: 0 done, or nothing to do, 1 done, but a killed run, which was completed first, "
+        "had found damage or lost offsets, 2 wrong usage or a path that cannot be opened, 3 the table could "
+        "not be written (and is unchanged).",
     )
-    parser.add_argument("destination", metavar="DEST", help="a table of ingest")
+    parser.add_argument("destination", metavar="DEST", help="a table written by ingest")
     parser.add_argument(
         "partitions",
         nargs="+",
         metavar="TOPIC:PARTITION",
-        help="such as orders:3, or orders:all; orders-3 and orders, too, where these are names of one thing",
+        help="such as orders:3, or orders:all; also orders-3 and orders, unless these have two meanings",
     )
     parser.add_argument(
         "--to-offset",
         metavar="OFFSET",
         required=True,
         type=_offset,
-        help="where the next run begins; 0: all rows are removed, and the id of the topic is forgotten",
+        help="the offset at which the next run begins; 0 removes all rows and forgets the id of the topic",
     )
     parsing.add_named_options(parser)
     add_engine_options(parser)
     parsing.add_examples(
         parser,
-        ("rewind table orders:3 --to-offset 500", "a partition is read again from offset 500 on"),
+        ("rewind table orders:3 --to-offset 500", "read a partition again from offset 500 on"),
     )
     parser.set_defaults(run=run)
 
@@ -95,7 +95,8 @@ def _named(name: str, known: Iterable[TopicPartition], path: str) -> Iterator[To
     if len(topics) > 1:
         one = f"{topics[0]}:{name.removeprefix(topics[0])[1:]}"
         raise OptionError(
-            f"{name} is a topic of the table, and a partition of {topics[0]}: give {name}:{_ALL}, or {one}",
+            f"{name} is a topic of the table, and also a partition of {topics[0]}: give {name}:{_ALL}, or "
+            f"{one}",
             path=path,
         )
     yield from found

@@ -20,13 +20,15 @@ __all__ = ["add_run_file_options", "check_run_files", "write_run_files"]
 def add_run_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the files."""
     parser.add_argument(
-        "--report", metavar="FILE", help="write a report of the run to this file, as JSON, also if it fails"
+        "--report",
+        metavar="FILE",
+        help="write a report of the run to this file as JSON, even if the run fails",
     )
     parser.add_argument(
         "--metrics",
         metavar="FILE",
-        help="write it as OpenMetrics text, too: with a name that ends in .prom, into the directory of "
-        "node_exporter's textfile collector",
+        help="also write the report as OpenMetrics text; node_exporter's textfile collector wants a name "
+        "that ends in .prom",
     )
 
 
@@ -41,13 +43,13 @@ def check_run_files(arguments: argparse.Namespace) -> None:
         if path is None:
             continue
         if is_address(path):
-            raise OptionError(f"--{option} takes a file of this machine", path=path)
+            raise OptionError(f"--{option} takes a file on this machine", path=path)
         if os.path.isdir(path):
-            raise OptionError(f"--{option} takes a file, and this is a directory", path=path)
+            raise OptionError(f"--{option} takes a file, but this is a directory", path=path)
         parent = os.path.dirname(path) or "."
         if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK):
             raise OptionError(
-                f"--{option} cannot be written: {parent} is no directory, or may not be written to", path=path
+                f"--{option} cannot be written: {parent} is not a directory, or is not writable", path=path
             )
 
 
@@ -63,6 +65,6 @@ def write_run_files(arguments: argparse.Namespace, report: RunReport) -> bool:
         try:
             replace_file(path, text_of(report))
         except OutputError as error:
-            console.say(f"{error}; what this run did is not in that file")
+            console.say(f"{error}; this run is not in that file")
             is_written = False
     return is_written

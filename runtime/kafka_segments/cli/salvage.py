@@ -36,22 +36,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `salvage` to the command's parsers."""
     parser = subparsers.add_parser(
         "salvage",
-        help="make clean partitions of damaged ones",
-        description="Make clean partitions, with indexes, from the best of all copies: sound batches are "
-        "copied byte for byte, in the order of their offsets; what is damaged in one copy is taken from "
-        "another. Sources are only read. DEST/log is the directory to start a broker on, DEST/quarantine has "
-        "the bytes that could not be used, and DEST/manifest.json says of every range of bytes what became "
-        "of it.",
-        epilog="Exit status: 0 clean, 1 something was lost or put aside (all that is sound was salvaged), 2 "
-        "wrong usage or a partition that cannot be salvaged (the rest was), 3 the result could not be "
-        "written (nothing is left of it).",
+        help="build clean partitions from damaged ones",
+        description="Build clean partitions, with indexes, from the best of all copies: sound batches are "
+        "copied byte for byte, in the order of their offsets, and what is damaged in one copy is taken from "
+        "another. Sources are only read. DEST/log is a log directory to start a broker on, DEST/quarantine "
+        "has the bytes that could not be used, and DEST/manifest.json records what became of every range of "
+        "bytes.",
+        epilog="Exit status: 0 clean, 1 something was lost or put aside (all sound batches were salvaged), "
+        "2 wrong usage or a partition that cannot be salvaged (the rest was), 3 the result could not be "
+        "written (and was removed).",
     )
     parsing.add_sources(parser, metavar="SRC")
     parser.add_argument(
         "destination",
         nargs="?",
         metavar="DEST",
-        help="a directory that does not exist or is empty, outside of the sources; not with --dry-run",
+        help="a new or empty directory, outside the sources; not with --dry-run",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="write nothing; print the manifest on standard output"
@@ -61,20 +61,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=int,
         default=7 * _DAY_MS,
         metavar="MS",
-        help="the topics' retention.ms, to say what a broker would delete at once; -1 is none; default: 7 "
-        "days",
+        help="the topics' retention.ms, to warn of what a broker would delete at once; -1: no limit; "
+        "default: 7 days",
     )
-    parsing.add_count(parser, "--jobs", "partitions to work on at a time", default=1)
-    parsing.add_format(parser, about="of the summary; default: text")
+    parsing.add_count(parser, "--jobs", "number of partitions to work on at a time", default=1)
+    parsing.add_format(parser, about="format of the summary; default: text")
     add_source_options(parser)
     parsing.add_examples(
         parser,
-        ("salvage /mnt/disk1/kafka --dry-run", "what would become of each byte"),
+        ("salvage /mnt/disk1/kafka --dry-run", "show what would become of each byte"),
         (
             "salvage /mnt/disk1/kafka /mnt/disk2/kafka /srv/salvaged",
             "one log directory from two damaged ones",
         ),
-        ("salvage '/backup/*/orders-*' /srv/salvaged --retention-ms -1", "one topic, kept without end"),
+        (
+            "salvage '/backup/*/orders-*' /srv/salvaged --retention-ms -1",
+            "one topic, with unlimited retention",
+        ),
     )
     parser.set_defaults(run=run)
 
@@ -116,7 +119,7 @@ def _paths(arguments: argparse.Namespace) -> tuple[list[str], str | None]:
     if arguments.dry_run:
         return given, None
     if len(given) < 2:
-        raise OptionError("give DEST after the sources, or --dry-run")
+        raise OptionError("DEST is missing: give it after the sources, or use --dry-run")
     return given[:-1], given[-1]
 
 
@@ -182,7 +185,7 @@ def _transaction_lines(transactions: list[dict[str, Any]]) -> Iterator[str]:
         where = f"producer {one['producer_id']} from offset {one['first_offset']} on"
         yield f"    the marker of a transaction may be lost: {where}"
         if one["command"]:
-            yield f"    consumers of committed records wait there until: {one['command']}"
+            yield f"    consumers of committed records wait there until you run: {one['command']}"
     if len(lost) > _MAX_LINES:
         yield "    and more such transactions: see the manifest"
 

@@ -23,8 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "schemas",
         help="list and export the schemas of Kafka's files, for Kaitai Struct",
-        description="The schemas (.ksy, Kaitai Struct) of Kafka's files, from which the parsers of "
-        "kafka-segments are generated. They are in the public domain (CC0).",
+        description="List or export the Kaitai Struct schemas (.ksy) of Kafka's files, from which the "
+        "parsers of kafka-segments are generated. The schemas are in the public domain (CC0).",
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = verbs.add_parser("list", help="list the schemas", description="List the schemas.")
@@ -34,26 +34,27 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export = verbs.add_parser(
         "export",
         help="write the schemas into a directory",
-        description="Write the schemas into a directory, as .ksy files; with --language, the classes that "
-        "the Kaitai compiler makes of them, which needs Node and the npm package kaitai-struct-compiler "
-        "(but construct: that is a package of Python modules of our own, which build as well).",
+        description="Write the schemas into a directory, as .ksy files. With --language, write the classes "
+        "that the Kaitai compiler generates from them, which needs Node and the npm package "
+        "kaitai-struct-compiler; construct needs neither: it is our own package of Python modules, which "
+        "also build bytes.",
         epilog="Exit status: 0 written, 2 DIR exists and is not empty, or the compiler is missing, 3 DIR "
         "cannot be written.",
     )
-    export.add_argument("directory", metavar="DIR", help="a new directory, or an empty one")
+    export.add_argument("directory", metavar="DIR", help="a new or empty directory")
     made = export.add_mutually_exclusive_group()
     made.add_argument("--language", choices=tuple(LANGUAGES), metavar="LANGUAGE", help=", ".join(LANGUAGES))
     made.add_argument(
         "--webide",
         action="store_true",
-        help="for the Kaitai Web IDE: schemas, samples, instructions, and FILEs cut to a size that a browser "
-        "takes (exit status 1: damage was found in one)",
+        help="write files for the Kaitai Web IDE: schemas, samples, instructions, and FILEs cut to a size "
+        "that a browser can load (exit status 1: damage was found in one)",
     )
     made.add_argument(
         "--gallery",
         action="store_true",
-        help="write what the format gallery of Kaitai Struct would take: the schemas without keys that only "
-        "kafka-segments reads, one file for record batches that needs no import, and samples",
+        help="write what the format gallery of Kaitai Struct accepts: the schemas without the keys that "
+        "only kafka-segments reads, one file for record batches without imports, and samples",
     )
     export.add_argument(
         "--package",
@@ -65,7 +66,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "files",
         nargs="*",
         metavar="FILE",
-        help="with --webide: segments, files beside them (those of a segment come along), or directories",
+        help="with --webide: segments (the files beside them are included), files beside segments, or "
+        "directories",
     )
     parsing.add_examples(
         export,
@@ -73,7 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ("schemas export classes --language java --package org.example", "classes for Java"),
         (
             "schemas export --webide webide /data1/orders-3",
-            "a partition's files, to look into them in a browser",
+            "the files of a partition, to look into in a browser",
         ),
     )
     export.set_defaults(run=run_export)
@@ -109,7 +111,7 @@ def run_export(arguments: argparse.Namespace) -> int:
     if arguments.webide:
         return export_for_webide(arguments.directory, arguments.files)
     if arguments.files:
-        raise OptionError("files are exported with --webide only", path=arguments.files[0])
+        raise OptionError("files are exported only with --webide", path=arguments.files[0])
     if arguments.gallery:
         files = read_generated_files("gallery")
     elif arguments.language is None:

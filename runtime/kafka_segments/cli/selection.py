@@ -53,13 +53,13 @@ class RequestedOffsets:
 def add_selection_options(parser: argparse._ActionsContainer) -> None:
     """Add `--offsets`, `--since` and `--until`."""
     parser.add_argument(
-        "--offsets", metavar="A:B", help="only records with A <= offset < B; either may be left out"
+        "--offsets", metavar="A:B", help="only records with A <= offset < B; A or B may be left out"
     )
     parser.add_argument(
         "--since",
         metavar="TIME",
-        help="only records at this time or later: ISO 8601 (2026-01-31T12:00:00, in UTC unless it names "
-        "another zone) or milliseconds since 1970",
+        help="only records at this time or later: ISO 8601 (2026-01-31T12:00:00, in UTC unless a zone is "
+        "given) or milliseconds since 1970",
     )
     parser.add_argument("--until", metavar="TIME", help="only records before this time")
 
@@ -70,6 +70,6 @@ def add_isolation_option(parser: argparse._ActionsContainer) -> None:
         "--isolation",
         choices=("read_uncommitted", "read_committed"),
         default="read_uncommitted",
-        help="read_committed: only what a consumer is given who reads committed records; the partition's "
-        "other segments are read for that",
+        help="read_committed: only what a consumer of committed records receives; this reads the "
+        "partition's other segments, too",
     )

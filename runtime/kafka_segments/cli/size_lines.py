@@ -136,7 +136,7 @@ def _lines(report: SizeReport, seed: int) -> Iterator[str]:
     )
     codecs = ", ".join(f"{name} {count}" for name, count in _scaled(report, tally.codecs).items())
     magics = ", ".join(f"magic {name} {count}" for name, count in _scaled(report, tally.magics).items())
-    yield f"batches there, messages and wrappers too: {codecs or 'none at all'}; {magics or 'of no magic'}"
+    yield f"batches, messages and wrappers: {codecs or 'none at all'}; {magics or 'of no magic'}"
     yield from _sample_lines(report, seed)
     yield ""
     is_sample = report.sample is not None
@@ -181,4 +181,4 @@ def _loss_lines(report: SizeReport) -> Iterator[str]:
             yield f"magic {magic} would lose {losses[what]} {what}: {LOSSES[what]}"
     if report.tally.num_refused:
         number = round(report.tally.num_refused * report.scale)
-        yield f"left out, because Kafka would refuse to write them anew, batches: {number}"
+        yield f"batches left out because Kafka would refuse to write them again: {number}"

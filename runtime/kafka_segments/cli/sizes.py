@@ -34,10 +34,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `sizes` to the command's parsers."""
     parser = subparsers.add_parser(
         "sizes",
-        help="measure what segments would take in other formats and codecs",
+        help="measure how large segments would be in other formats and codecs",
         description="Encode the records of segments in other message formats, with other codecs, levels and "
-        "batch sizes, and print the bytes, their ratio to what is there, CPU time and records a batch. "
-        "Nothing is written. Of more than 16 MiB a sample is read, which the report says; --whole reads all.",
+        "batch sizes, and print the bytes, their ratio to the present bytes, CPU time and records per "
+        "batch. No file is written. Of more than 16 MiB only a sample is read, and the output says so; "
+        "--whole reads everything.",
         epilog="Exit status: 0 clean, 1 damage in what was read, 2 wrong usage or a file that cannot be "
         "opened, 3 the output could not be written.",
     )
@@ -47,45 +48,45 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=int,
         action="append",
         choices=tuple(MAGICS),
-        help="a message format of Kafka's; may be given again; default: all",
+        help="a message format of Kafka; may be repeated; default: all",
     )
     parser.add_argument(
         "--experimental-magic3",
         action="store_true",
-        help="also magic 3, a proposal that Kafka discarded and that nothing reads but this package",
+        help="also measure magic 3, a proposal that Kafka discarded and only this package reads",
     )
     parser.add_argument(
         "--compression",
         action="append",
         metavar="CODEC[:LEVEL,...]",
-        help="a codec with levels, none without one; may be given again; without a level it is Kafka's "
-        f"default; default: {' '.join(_DEFAULT)}",
+        help="a codec, with or without levels, or none; may be repeated; without a level, Kafka's default "
+        f"level; default: {' '.join(_DEFAULT)}",
     )
     parser.add_argument(
         "--batch-size",
         action="append",
         default=[],
         metavar="BYTES",
-        help="also put the records in batches of at most so many bytes, as a producer's batch.size, or with "
-        "a unit as 64k; may be given again",
+        help="also put the records into batches of at most this many bytes, as a producer's batch.size "
+        "does; may have a unit, as in 64k; may be repeated",
     )
     parser.add_argument("--whole", action="store_true", help="read everything, however large it is")
-    parser.add_argument("--seed", type=int, default=0, help="of the random sample; default: 0")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random sample; default: 0")
     parser.add_argument(
         "--seconds",
         type=float,
         metavar="S",
-        help="time for the sample; default: 3 with the listing, or less if it is precise",
+        help="seconds for listing and sample; default: 3, or less if the result is precise earlier",
     )
     parser.add_argument(
-        "--sample", metavar="BYTES", help="read a sample of so many bytes, whatever time that takes"
+        "--sample", metavar="BYTES", help="read a sample of this many bytes, however long it takes"
     )
     parsing.add_format(parser, "csv")
     parsing.add_named_options(parser)
     add_progress_option(parser)
     parsing.add_examples(
         parser,
-        ("sizes /data1/orders-3 --compression zstd:3,19", "what a partition would take with zstd"),
+        ("sizes /data1/orders-3 --compression zstd:3,19", "the size of a partition with zstd"),
     )
     parser.set_defaults(run=run)
 
@@ -123,7 +124,7 @@ class _Findings:
     def say_rest(self) -> None:
         """Say how many places were not printed."""
         if self._num > _NUM_SHOWN:
-            console.say(f"damaged places that are not printed: {self._num - _NUM_SHOWN}; `dump` prints all")
+            console.say(f"{self._num - _NUM_SHOWN} more damaged places are not printed; `dump` prints all")
 
 
 def _measured(
@@ -170,7 +171,7 @@ def _forms(arguments: argparse.Namespace) -> list[Form]:
     ]
     possible = list(dict.fromkeys(form for form in forms if is_possible(form)))
     if not possible:
-        raise OptionError("none of this is a form that Kafka has: zstd came with magic 2")
+        raise OptionError("Kafka has none of these combinations: zstd needs magic 2")
     return possible
 
 
@@ -182,7 +183,7 @@ def _limits(arguments: argparse.Namespace, num_data: int, elapsed: float) -> Sam
     if arguments.whole and given:
         raise OptionError(f"--whole reads everything, and --{given[0]} limits a sample: give one of them")
     if len(given) > 1:
-        raise OptionError("--seconds and --sample both end the sample: give one of them")
+        raise OptionError("--seconds and --sample both limit the sample: give one of them")
     if arguments.whole or (not given and num_data <= _LARGEST_WHOLE):
         return None
     if arguments.sample is not None:
@@ -211,13 +212,13 @@ def _data_files(places: Places, given: Sequence[str]) -> tuple[list[MeasuredFile
                 console.say(str(error))
                 status = max(status, console.status_of(error))
     if not found and not status:
-        console.say("there is no segment in what was given: give .log files, or directories that hold some")
+        console.say("no segment was found: give .log files, or directories that contain some")
         status = console.NOT_OPENED
     return found, status
 
 
 def _refuse(file: GivenFile) -> None:
     if file.path == "-":
-        raise OptionError("standard input cannot be measured: it is read in several places; give a file")
+        raise OptionError("standard input cannot be sampled in several places: give a file")
     if file.segment is None:
         refuse_other_file(file.path)

@@ -28,31 +28,32 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `slice` to the command's parsers."""
     parser = subparsers.add_parser(
         "slice",
-        help="copy the batches of some offsets or times into a new partition's directory",
-        description="Copy the batches of a partition that hold some offsets or times, byte for byte, into a "
-        "new directory, with indexes. Batches are copied whole: the first and the last may have records "
-        "outside of the range.",
-        epilog="Exit status: 0 clean, 1 something of the range was damaged or missing (the rest was copied), "
-        "2 wrong usage or a source that cannot be opened, 3 the result could not be written (nothing is left "
-        "of it).",
+        help="copy the batches of a range of offsets or times into a new partition's directory",
+        description="Copy the batches of a range of offsets or times, byte for byte, into a new directory "
+        "of the partition, with indexes. Batches are copied whole: the first and the last may also have "
+        "records outside the range.",
+        epilog="Exit status: 0 clean, 1 a part of the range was damaged or missing (the rest was copied), 2 "
+        "wrong usage or a source that cannot be opened, 3 the result could not be written (and was removed).",
     )
     parser.add_argument(
-        "source", metavar="SRC", help="a partition's directory, a .log file, or a pattern of copies of one"
+        "source",
+        metavar="SRC",
+        help="a partition's directory, a .log file, or a pattern that matches copies of one partition",
     )
     parser.add_argument(
         "destination",
         metavar="DEST",
-        help="a directory that does not exist or is empty; a broker wants it to be named TOPIC-PARTITION",
+        help="a new or empty directory; a broker expects the name TOPIC-PARTITION",
     )
     add_selection_options(parser)
-    parsing.add_format(parser, about="of the summary; default: text")
+    parsing.add_format(parser, about="format of the summary; default: text")
     add_source_options(parser)
     parsing.add_examples(
         parser,
         ("slice logs/orders-0 cut/orders-0 --offsets 1000:2000", "the batches with these offsets"),
         (
             "slice logs/orders-0 cut/orders-0 --since 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z",
-            "those of an hour",
+            "the batches of an hour",
         ),
     )
     parser.set_defaults(run=run)
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.salvage.slicing import SliceRange, slice_partition
 
     if arguments.offsets is None and arguments.since is None and arguments.until is None:
-        raise OptionError("give what to copy: --offsets A:B, --since TIME, --until TIME")
+        raise OptionError("no range is given: use --offsets A:B, --since TIME, --until TIME")
     offsets = RequestedOffsets.parse(arguments.offsets or ":")
     wanted = SliceRange(
         0 if offsets.start is None else offsets.start,

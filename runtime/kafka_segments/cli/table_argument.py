@@ -36,7 +36,7 @@ def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
     table = open_table(written.kind, destination, settings, written.catalog)
     if written.catalog is not None and not table.is_published(newest):
         raise OptionError(
-            f"its newest run names the table {written.catalog}, and is not in it: run ingest with --catalog "
+            f"the newest run names the table {written.catalog}, but is not in it: run ingest with --catalog "
             "and --identifier first, which adds it",
             path=arguments.destination,
         )

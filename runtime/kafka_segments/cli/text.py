@@ -107,15 +107,15 @@ def remedy(damage: Damage) -> str:
     if isinstance(error, ReadError):
         return "check the disk, and take these offsets from a replica"
     if isinstance(error, TruncatedError) and damage.next_offset is None:
-        return "a broker may still be writing here; if none is, take these offsets from a replica"
+        return "a broker may still be writing here; if not, take these offsets from a replica"
     if isinstance(error, DecompressionError) and error.is_bound:
-        return "the batch is sound, larger than the bound: --max-decompressed-bytes reads it"
+        return "the batch is sound, but larger than the limit: raise --max-decompressed-bytes to read it"
     if isinstance(error, CorruptBatchError) and error.is_in_every_copy:
-        return "no copy helps, since a client wrote it so"
+        return "a client wrote it like this, so other copies are the same"
     if isinstance(error, MissingCodecError):
         return "then dump again"
     if isinstance(error, SegmentOrderError) and damage.first_lost_offset is None:
-        return "compare the names and the first offsets of the files with those of a replica"
+        return "compare the names and first offsets of the files with those of a replica"
     return "take these offsets from a replica"
 
 

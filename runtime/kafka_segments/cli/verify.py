@@ -42,15 +42,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `verify` to the command's parsers."""
     parser = subparsers.add_parser(
         "verify",
-        help="check everything that can be checked of log directories",
+        help="run all checks on log directories",
         description="Check batches, records, segments, indexes, checkpoints, leader epochs, transactions, "
-        "producers, names, and copies against each other. What brokers do lawfully is no finding: what the "
-        "log cleaner removes, the state of a broker that was killed, an unfinished last batch with --live. "
-        "Nothing is written.",
-        epilog="Exit status: 0 clean, 1 findings, 2 wrong usage or something that cannot be opened (the rest "
-        "was verified), 3 the output could not be written. docs/verify-reference.md lists the checks.",
+        "producers and names, and compare copies with each other. Normal behaviour of brokers is not "
+        "reported: what the log cleaner removes, what a killed broker leaves, and, with --live, an "
+        "unfinished last batch. Nothing is written.",
+        epilog="Exit status: 0 clean, 1 findings, 2 wrong usage or something that cannot be opened (the "
+        "rest was verified), 3 the output could not be written. docs/verify-reference.md lists the checks.",
     )
-    parsing.add_sources(parser, "; - is a segment on standard input")
+    parsing.add_sources(parser, "; - reads a segment from standard input")
     _add_choice(parser)
     _add_circumstances(parser)
     parsing.add_count(parser, "--jobs", "processes", default=1)
@@ -59,13 +59,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_progress_option(parser)
     parsing.add_examples(
         parser,
-        ("verify /var/lib/kafka/data", "all that can be checked"),
+        ("verify /var/lib/kafka/data", "all checks"),
         (
             "verify --topic orders --partition 3 /disk1/kafka /disk2/kafka",
-            "a partition, and its copies compared",
+            "a partition, with its copies compared",
         ),
-        ("verify --checks bytes,indexes --format jsonl logs", "two groups of checks, for programs"),
-        ("verify --live --skip contents /var/lib/kafka/data", "beside a broker, without reading records"),
+        ("verify --checks bytes,indexes --format jsonl logs", "two groups of checks, as JSON lines"),
+        ("verify --live --skip contents /var/lib/kafka/data", "while a broker runs, without reading records"),
     )
     parser.set_defaults(run=run)
 
@@ -75,18 +75,20 @@ def _add_circumstances(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--live",
         action="store_true",
-        help="a broker is running: what it is writing at the moment is no finding",
+        help="a broker is running: do not report what it is still writing",
     )
     parsing.add_no_crc(parser, "do not compute checksums (check crc)")
     parser.add_argument(
-        "--max-batch-bytes", metavar="BYTES", help="the largest batch (max.message.bytes), or 1m"
+        "--max-batch-bytes",
+        metavar="BYTES",
+        help="the largest batch allowed (max.message.bytes), for example 1m",
     )
     parser.add_argument(
         "--max-transaction-ms",
         type=int,
         default=900_000,
         metavar="MS",
-        help="for how long a transaction may be open (transaction.max.timeout.ms); default: 900000",
+        help="the longest time for a transaction to be open (transaction.max.timeout.ms); default: 900000",
     )
     parser.add_argument("--cluster-id", metavar="ID", help="the cluster.id that meta.properties must have")
     parser.add_argument("--node-id", type=int, metavar="N", help="the node.id that meta.properties must have")
@@ -94,29 +96,29 @@ def _add_circumstances(parser: argparse.ArgumentParser) -> None:
         "--bootstrap-server",
         default="localhost:9092",
         metavar="HOST:PORT",
-        help="for the kafka-transactions.sh commands that are printed; default: localhost:9092",
+        help="used in the kafka-transactions.sh commands that are printed; default: localhost:9092",
     )
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose partitions and checks."""
-    parser.add_argument("--topic", action="append", help="verify this topic alone; may be given again")
+    parser.add_argument("--topic", action="append", help="verify only this topic; may be repeated")
     parser.add_argument(
         "--partition",
         type=int,
         action="append",
         metavar="N",
-        help="verify this partition alone; may be given again",
+        help="verify only this partition; may be repeated",
     )
     parser.add_argument(
         "--checks",
         action="append",
         default=[],
         metavar="ID,...",
-        help=f"checks, or groups of checks ({', '.join(GROUPS)}); default: all",
+        help=f"checks, or groups of checks ({', '.join(GROUPS)}), to run; default: all",
     )
     parser.add_argument(
-        "--skip", action="append", default=[], metavar="ID,...", help="checks or groups that are left out"
+        "--skip", action="append", default=[], metavar="ID,...", help="checks or groups to leave out"
     )
 
 
@@ -250,9 +252,9 @@ class _ChosenPartitions:
         for topic in sorted(self._topics - self._seen_topics):
             known = ", ".join(sorted(self._seen_topics)[:10])
             hint = did_you_mean(topic, self._seen_topics) or f"; there are {known}"
-            yield OptionError(f"--topic {topic}: there is no such topic{hint if self._seen_topics else ''}")
+            yield OptionError(f"--topic {topic}: no such topic was found{hint if self._seen_topics else ''}")
         for number in sorted(self._partitions - self._seen_partitions):
-            yield OptionError(f"--partition {number}: no topic that is verified has such a partition")
+            yield OptionError(f"--partition {number}: none of the verified topics has this partition")
 
 
 def _copy_of(path: str, inputs: list[Source]) -> PartitionCopy:
@@ -341,7 +343,7 @@ def _say_summary(summary: VerifySummary, options: VerifyOptions) -> None:
         console.say(f"not checked: {note}")
     left_out = [check for check in CHECKS if check not in options.checks]
     if left_out:
-        console.say(f"checks that were not chosen: {', '.join(left_out)}")
+        console.say(f"checks that were not selected: {', '.join(left_out)}")
     for log_dir in summary.log_dirs:
         console.say(str(log_dir))
     console.say(

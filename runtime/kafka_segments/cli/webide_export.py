@@ -68,7 +68,7 @@ def export_for_webide(directory: str, given: Sequence[str]) -> int:
             status = console.FINDINGS if piece.is_damaged else status
         if len_left < 0:
             raise OptionError(
-                f"with it these files have more than {MAX_LEN_ALL} bytes: give fewer", path=path
+                f"with this file the total exceeds {MAX_LEN_ALL} bytes: give fewer files", path=path
             )
     files[INSTRUCTIONS] = _instructions(files[INSTRUCTIONS].decode(), rows).encode()
     write_export(directory, files)
@@ -80,7 +80,7 @@ def _paths(given: Sequence[str]) -> Iterator[str]:
     """The files to export; directories stand for their segments."""
     for one in given:
         if one == "-" or is_address(one):
-            raise OptionError("only files of this machine can be exported: copy it to one first", path=one)
+            raise OptionError("only files on this machine can be exported: copy it here first", path=one)
     for file in files_of(Places(), given):
         if isinstance(file, Exception):
             raise file

@@ -86,7 +86,7 @@ def _other_piece(path: str, schema: str) -> WebidePiece:
         len_entry = _LEN_ENTRY.get(schema)
         if size > MAX_LEN_PIECE and len_entry is None:
             return WebidePiece(
-                schema, b"", (f"{size} bytes are more than the {MAX_LEN_PIECE} that are exported",)
+                schema, b"", (f"{size} bytes exceed the {MAX_LEN_PIECE} that can be exported",)
             )
         end = size
         if size > MAX_LEN_PIECE and len_entry is not None:
@@ -132,7 +132,7 @@ def _plain_piece(content: bytes) -> WebidePiece:
     try:
         for data in plain_copy(content, on_damage="skip"):
             if len(copied) + len(data) > MAX_LEN_PIECE and copied:
-                notes.append(f"cut after {len(copied)} bytes: the next entry is larger than what is exported")
+                notes.append(f"cut after {len(copied)} bytes: the next entry is too large to export")
                 break
             copied += data
     except EncodeError as error:

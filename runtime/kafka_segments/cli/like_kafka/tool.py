@@ -89,7 +89,7 @@ def run_like_kafka(arguments: Sequence[str]) -> int:
 def _refuse_decoder(options: ToolOptions) -> None:
     if options.has(REFUSED_DECODER):
         raise OptionError(
-            f"--{REFUSED_DECODER} is not known here: its output is that of Java objects; use Kafka's own "
+            f"--{REFUSED_DECODER} is not supported here, since it prints Java objects; use Kafka's own "
             "tool, or dump --format jsonl, which prints keys and values in base64"
         )
 

@@ -116,7 +116,7 @@ class ToolOptions:
     def _integer(self, name: str, default: int) -> int:
         text = self._value(name, str(default))
         if not re.fullmatch(r"[+-]?[0-9]+", text) or not -HIGHEST_INT - 1 <= int(text) <= HIGHEST_INT:
-            raise OptionError(f"--{name} {text!r} is no integer of 32 bits")
+            raise OptionError(f"--{name} {text!r} is not a 32-bit integer")
         return int(text)
 
     def _decoder(self, name: str) -> ToolDecoder:
@@ -126,8 +126,8 @@ class ToolOptions:
         if package != "org.apache.kafka.tools.api" or simple_name not in known:
             names = ", ".join(f"org.apache.kafka.tools.api.{one}" for one in known)
             raise OptionError(
-                f"--{name} {text!r}: only these are known here: {names}; "
-                "dump --format jsonl prints keys and values of any kind, in base64"
+                f"--{name} {text!r}: only these are supported here: {names}; dump --format jsonl prints "
+                "keys and values of any kind in base64"
             )
         return known[simple_name]
 
@@ -149,7 +149,7 @@ def parse(arguments: Sequence[str]) -> ToolOptions:
         name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
         if name not in _OPTIONS:
             hint = did_you_mean(f"--{name}", [f"--{one}" for one in _OPTIONS])
-            raise OptionError(f"{word.partition('=')[0]!r} is no option of kafka-dump-log{hint}")
+            raise OptionError(f"{word.partition('=')[0]!r} is not an option of kafka-dump-log{hint}")
         options.given.setdefault(name, []).extend(_values(name, value if equals else None, words))
     return options
 
