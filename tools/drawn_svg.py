@@ -20,14 +20,14 @@ LEAST_CELLS = 8
 """What a length counts is drawn so many bytes long, or as long as the longest varint beside it."""
 HEIGHT = 16
 """Height of a byte."""
-LINE = 15
+LINE = 16
 INSET = 7
 NUM_BITS, BIT = 16, 7
 """A field of 16 bits, each so wide; one of 8 is drawn as wide."""
 BRACKET = 20
 OFFSETS = 25
 """Room for positions."""
-CHARACTER = 6.35
+CHARACTER = 6.9
 """Width of a letter of the description, as wide fonts have it."""
 
 LIGHT = {
@@ -44,7 +44,7 @@ SANS = "system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 
 def style() -> str:
     """The sheet of all drawings."""
-    fonts = f"text{{font:11.5px {SANS}}}.h{{font:600 13px {SANS}}}.n{{font:600 13px {MONO}}}"
+    fonts = f"text{{font:12.5px {SANS}}}.h{{font:600 13.5px {SANS}}}.n{{font:600 13px {MONO}}}"
     fonts += f".m{{font:12px {MONO}}}"
     shapes = ".dash{stroke-dasharray:2 2}.k{stroke-width:1}.f{stroke-width:1.2}"
     dark = f"@media screen and (prefers-color-scheme:dark){{{_colours(DARK)}}}"
