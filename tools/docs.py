@@ -112,6 +112,10 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/pipeline.md",
     ),
     "Formats": (
+        "docs/concepts/README.md",
+        "docs/concepts/history.md",
+        "docs/concepts/layout.md",
+        "docs/concepts/*.md",
         FORMATS,
         "docs/own-formats.md",
         "docs/languages.md",

@@ -1,4 +1,4 @@
-"""docs/concepts/layout.md: the batch that it takes apart, and the offsets inside wrappers, are the recorded ones."""
+"""docs/concepts/layout.md: the batch that it takes apart, and offsets inside wrappers, are recorded ones."""
 
 from __future__ import annotations
 
