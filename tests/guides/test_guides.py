@@ -1,4 +1,4 @@
-"""The guides: README, the tutorial, the cookbook and the page on Python do what they show."""
+"""The guides: README, tutorial, cookbook, concepts and the page on Python do what they show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.guides.guide import ROOT, GuideError, Reader, blocks_of, compare, make_place
 
-PAGES = ("README.md", "docs/python.md", "docs/cookbook/*.md", "docs/tutorial/*.md")
+PAGES = ("README.md", "docs/python.md", "docs/concepts/*.md", "docs/cookbook/*.md", "docs/tutorial/*.md")
 GUIDES = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
 # Pages whose blocks need Spark, which takes seconds.
 WITH_SPARK = {"docs/tutorial/3-records-to-tables.md", "docs/cookbook/tables.md"}
