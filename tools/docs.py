@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,6 +152,21 @@ TITLES = {
     "docs/upstream/spark-python-filter-pushdown.md": "A fault of Spark's",
     "generated/webide/README.md": "The Web IDE step by step",
 }
+# How much a page counts in the search, by the first pattern that fits; `*` stands for folders, too.
+BOOSTS = {
+    "docs/decisions/*": 0.2,
+    "docs/upstream/*": 0.2,
+    "docs/package.md": 0.2,
+    "docs/architecture.md": 0.5,
+    "docs/design.md": 0.5,
+    "docs/formats/*": 1.0,
+    "docs/*-reference.md": 1.0,
+    "docs/*": 2.0,
+    "README.md": 2.0,
+    "generated/webide/*": 2.0,
+    "api/*": 1.0,
+    "*": 0.2,
+}
 _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -189,9 +205,15 @@ def copy_pages(source: Path) -> None:
         shutil.copyfile(page, copied)
         if page.suffix == ".md":
             # MkDocs takes a page's title from its first line; generated pages begin with what made them.
-            text = page.read_text(encoding="utf-8")
-            copied.write_text(re.sub(r"\A<!--.*?-->\n", "", text), encoding="utf-8")
+            text = re.sub(r"\A<!--.*?-->\n", "", page.read_text(encoding="utf-8"))
+            copied.write_text(front_matter(page.relative_to(ROOT).as_posix()) + text, encoding="utf-8")
             wanted += [linked for linked in _links(page) if linked not in wanted]
+
+
+def front_matter(page: str) -> str:
+    """What goes before a page: its weight in the search."""
+    boost = next(boost for pattern, boost in BOOSTS.items() if fnmatch(page, pattern))
+    return f"---\nsearch: {{boost: {boost}}}\n---\n"
 
 
 def _links(page: Path) -> Iterator[Path]:
@@ -214,7 +236,8 @@ def write_api(source: Path) -> None:
     for page, (title, names) in (API | MODULES).items():
         parts = [f"# {title}\n", INTRODUCTIONS.get(page, "")]
         parts += [f"::: kafka_segments.{name}\n{OPTIONS.get(page, '')}" for name in names]
-        (folder / f"{page}.md").write_text("\n".join(parts), encoding="utf-8")
+        text = front_matter(f"api/{page}.md") + "\n".join(parts)
+        (folder / f"{page}.md").write_text(text, encoding="utf-8")
 
 
 def add_schema(page: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections import defaultdict
@@ -159,6 +160,17 @@ def test_every_page_has_a_title_of_its_own(site: dict[Path, Page]) -> None:
     assert sorted(titles.values()) == sorted(set(titles.values()))
 
 
+def test_the_search_ranks_guides_above_references_above_decisions(site: dict[Path, Page]) -> None:
+    root = next(path.parent for path in site if path.name == "404.html")
+    index = json.loads((root / "search" / "search_index.json").read_text(encoding="utf-8"))
+    boosts = {one["location"].partition("#")[0]: one["boost"] for one in index["docs"]}
+    assert boosts.keys() == {path.relative_to(root).as_posix() for path in site} - {"404.html"}
+    guides = [boosts[f"docs/{name}.html"] for name in ("spark", "sizes", "ingest", "operations/pipeline")]
+    references = [boost for name, boost in boosts.items() if re.match("api/|.*-reference", name)]
+    inside = [boost for name, boost in boosts.items() if re.match("docs/decisions/|tests/|CHANGELOG", name)]
+    assert min(guides) > max(references) and min(references) > 2 * max(inside) and len(inside) > 30
+
+
 @pytest.mark.long(short=False)
 @pytest.mark.browser
 def test_pages_are_served_and_searched_in_a_browser(site: dict[Path, Page], browser: Browser) -> None:
@@ -178,6 +190,11 @@ def test_pages_are_served_and_searched_in_a_browser(site: dict[Path, Page], brow
             page.goto(f"{address}/index.html#__search")
             page.locator("input.md-search__input").fill("delete horizon")
             page.locator(".md-search-result__link").first.wait_for()
+            # Without boosts, decision 0029 comes first.
+            page.locator("input.md-search__input").fill("machine code")
+            page.wait_for_function(
+                "/performance.html/.test(document.querySelector('.md-search-result__link')?.href)"
+            )
             assert errors == []
             page.close()
             assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
