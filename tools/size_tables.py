@@ -1,4 +1,4 @@
-"""Tables of docs/sizes-reference.md: what formats take, and claims about it. Run by `make generate`.
+"""Tables of docs/sizes-reference.md and docs/concepts/history.md: what formats take. Run by `make generate`.
 
 All numbers are counts of bytes without compression, so they are the same with every version of a codec. The
 recorded logs are those of tests/vectors; the encoders are those that write.
@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kafka_segments import encode_records, open_segment
+from kafka_segments import encode_control, encode_empty_batch, encode_records, open_segment
 from kafka_segments.formats import LEN_HEAD
 from kafka_segments.formats.entries import Batch, ExperimentalBatch, Record
 from kafka_segments.formats.metadata_first import MetadataFirstReader
@@ -20,7 +20,7 @@ from kafka_segments.io.storage import open_source
 from kafka_segments.write.convert import convert_magic3
 from kafka_segments.write.sizes import FileToMeasure, Form, SizeReport, data_file, measure_sizes
 
-__all__ = ["lines"]
+__all__ = ["history", "lines"]
 
 RECORDED = Path(__file__).resolve().parent.parent / "tests" / "vectors" / "recorded"
 SETS = ("kafka-0.9/clean", "kafka-0.10.2/clean", "kafka-2.8/clean", "kafka-4.3/clean")
@@ -35,6 +35,38 @@ BLOCKS = {"gzip": 1, "snappy": 32 << 10, "lz4": 64 << 10, "zstd": 128 << 10}
 def lines() -> tuple[str, ...]:
     """All tables, a line each."""
     return tuple(chain(_recorded(), _chapter(), _headers(), _overheads(), _prefixes()))
+
+
+@cache
+def history() -> tuple[str, ...]:
+    """The tables of the page on the formats' history, a line each."""
+    return tuple(chain(_beyond_content(), _single_features()))
+
+
+def _beyond_content() -> Iterator[str]:
+    key, value = b"k" * 10, b"v" * 100
+    yield "| records in a batch | magic 0 | magic 1 | magic 2 | magic 3 |"
+    yield "|---|---|---|---|---|"
+    for count in (1, 2, 3, 4, 10, 100, 1000, 10_000):
+        rows = _rows(count, value, key=key)
+        sizes = [len(_encoded(rows, magic)) / count - len(key) - len(value) for magic in MAGICS]
+        yield f"| {count:,} | {' | '.join(f'{size:.2f}' for size in sizes)} |"
+    yield ""
+
+
+def _single_features() -> Iterator[str]:
+    plain = {"timestamp": TIME, "key": b"k", "value": b"v"}
+    size = {magic: len(_encoded([plain], magic)) for magic in MAGICS}
+    header = len(_encoded([{**plain, "headers": [(b"name", b"value")]}], 2)) - size[2] - len(b"namevalue")
+    commit = [("COMMIT", {"coordinator_epoch": 0})]
+    marker = encode_control(commit, timestamp=TIME, producer_id=1, producer_epoch=0, is_transactional=True)
+    empty = encode_empty_batch(base_offset=0, last_offset=9, producer_id=1, producer_epoch=0, base_sequence=0)
+    yield "| what | bytes | since |"
+    yield "|---|---|---|"
+    yield f"| a timestamp | {size[1] - size[0]} a message | magic 1 |"
+    yield f"| a header, besides its key and its value | {header} or more a record | magic 2 |"
+    yield f"| the end of a transaction | {len(marker)} in each of its partitions | magic 2 |"
+    yield f"| a batch whose records were all compacted away | {len(empty)} | magic 2 |"
 
 
 def _recorded() -> Iterator[str]:

@@ -112,6 +112,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "columns.md": columns,
     "writing.md": write_options,
     "sizes-reference.md": size_tables.lines,
+    "concepts/history.md": size_tables.history,
     "languages.md": languages,
     "verify-reference.md": checks,
 }
