@@ -161,6 +161,7 @@ BOOSTS = {
     "docs/design.md": 0.5,
     "docs/formats/*": 1.0,
     "docs/*-reference.md": 1.0,
+    "docs/conversions.md": 1.0,
     "docs/*": 2.0,
     "README.md": 2.0,
     "generated/webide/*": 2.0,
