@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
+sys.path[:0] = [str(ROOT), str(ROOT / "runtime"), str(ROOT / "generated")]
 
 from compiler.frontend.model import Field, Int, Model, SwitchType  # noqa: E402
 from tools.drawn_layouts import TIMES, Frame, Layouts, Part, Row, Span, Strip  # noqa: E402
+from tools.drawn_lookup import lookup  # noqa: E402
 from tools.drawn_svg import draw  # noqa: E402
 
 from codegen import load_schemas  # noqa: E402  the root is no package
@@ -40,6 +41,17 @@ def record_batch(model: Model) -> Frame:
         f"body: {BATCH}", (*layouts.parts((BATCH,)), records), spans=layouts.spans((BATCH,), "len_body")
     )
     return Frame("Record batch (magic 2)", (*_in_front(layouts), body))
+
+
+def record_batch_v3(model: Model) -> Frame:
+    """The discarded magic 3, of which three fields vary in size."""
+    layouts = Layouts(model, "Magic 2: ")
+    stem = "kafka_record_batch_v3"
+    records = Frame("payload", (Row("records", "without attributes", 0, None),))
+    body = Frame(
+        f"body: {stem}", (*layouts.parts((stem,)), records), spans=layouts.spans((stem,), "len_body")
+    )
+    return Frame("Record batch of the discarded magic 3", (*_in_front(layouts), body))
 
 
 def record_batch_attributes(model: Model) -> Frame:
@@ -172,6 +184,7 @@ DRAWN: dict[str, Callable[[Model], Frame]] = {
     "time_index": entries_of("kafka_time_index", "Time index"),
     "transaction_index": entries_of("kafka_transaction_index", "Transaction index"),
     "producer_snapshot": entries_of("kafka_producer_snapshot", "Producer snapshot"),
+    "record_batch_v3": record_batch_v3,
     "message_0_7": entries_of("kafka_message_0_7", "Message up to Kafka 0.7"),
 }
 
@@ -179,7 +192,9 @@ DRAWN: dict[str, Callable[[Model], Frame]] = {
 def main(arguments: list[str], folder: Path = DRAWINGS) -> int:
     """Write the drawings, or with `--check` name those that are not as the schemas have them."""
     model, _ = load_schemas()
-    texts = {f"{name}.svg": draw(make(model)) for name, make in DRAWN.items()}
+    texts = {f"{name}.svg": draw(make(model)) for name, make in DRAWN.items()} | {
+        "index_lookup.svg": lookup()
+    }
     there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")}
     wrong = sorted(name for name in texts.keys() | there.keys() if texts.get(name) != there.get(name))
     if arguments == ["--check"]:

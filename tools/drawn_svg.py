@@ -17,7 +17,7 @@ MARGIN = 10
 CELL = 11
 """Width of a byte."""
 LEAST_CELLS = 8
-"""What a length counts is drawn so many bytes long, or as long as the longest varint beside it."""
+"""Bytes that have room; where a varint may have more, all are drawn narrower."""
 HEIGHT = 16
 """Height of a byte."""
 LINE = 16
@@ -45,7 +45,7 @@ SANS = "system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 def style() -> str:
     """The sheet of all drawings."""
     fonts = f"text{{font:12.5px {SANS}}}.h{{font:600 13.5px {SANS}}}.n{{font:600 13px {MONO}}}"
-    fonts += f".m{{font:12px {MONO}}}"
+    fonts += f".m,.t{{font:12px {MONO}}}"
     shapes = ".dash{stroke-dasharray:2 2}.k{stroke-width:1}.f{stroke-width:1.2}"
     dark = f"@media screen and (prefers-color-scheme:dark){{{_colours(DARK)}}}"
     return f"<style>{fonts}{shapes}{_colours(LIGHT)}{dark}</style>"
@@ -176,7 +176,8 @@ class _Layout:
         self._drawing = drawing
         self._left = MARGIN + BRACKET * len(_spans(whole))
         self._brackets = 0
-        self._num_cells = max(LEAST_CELLS, *(row.most or 0 for row in _rows(whole) if not row.is_folded))
+        most = max(LEAST_CELLS, *(row.most or 0 for row in _rows(whole) if not row.is_folded))
+        self._cell = LEAST_CELLS * CELL / most
 
     def frame(self, frame: Frame, depth: int, offsets: tuple[int, ...]) -> tuple[int, ...]:
         """Draw a frame; return the positions at which the bytes after it may begin, empty if unknown."""
@@ -252,8 +253,8 @@ class _Layout:
             _bit_cells(drawing, left + 8, top, row.bits)
             cells, width = left + 8, NUM_BITS * BIT
         else:
-            width = self._num_cells * CELL
-            _byte_cells(drawing, cells, top, row, width)
+            width = LEAST_CELLS * CELL
+            _byte_cells(drawing, cells, top, row, self._cell)
         text = cells + width + 9
         drawing.text(text, top + 12.5, row.name, "m" if row.is_folded else "n")
         drawing.text(right, top + 12.5, row.type, "m", anchor="end")
@@ -270,7 +271,7 @@ class _Layout:
 def _byte_cells(drawing: Drawing, x: float, y: float, row: Row, width: float) -> None:
     """Bytes that are always there, bytes that may be there, or as many as a length says."""
     if row.most is None or row.is_folded:
-        end, kind = x + width, "none k dash" if row.is_folded else "data k"
+        end, kind = x + LEAST_CELLS * CELL, "none k dash" if row.is_folded else "data k"
         torn = f"V{_number(y)}H{_number(x)}V{_number(y + HEIGHT)}H{_number(end - 4)}l4 -4l-4 -4l4 -4l-4 -4z"
         drawing.path(f"M{_number(end - 4)} {_number(y)}{torn}", kind)
         return
@@ -278,7 +279,7 @@ def _byte_cells(drawing: Drawing, x: float, y: float, row: Row, width: float) ->
     for index in range(row.most):
         kind = "varying k" if varying else "fixed k"
         kind = "none k dash" if index >= row.least else kind
-        drawing.box(x + index * CELL, y, CELL, HEIGHT, kind)
+        drawing.box(x + index * width, y, width, HEIGHT, kind)
 
 
 def _bit_cells(drawing: Drawing, x: float, y: float, bits: Sequence[int]) -> None:

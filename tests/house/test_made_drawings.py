@@ -78,7 +78,7 @@ def luminance(colour: str) -> float:
 def test_texts_and_lines_stand_out(colours: dict[str, str]) -> None:
     for front, back, least in (
         *((text, back, 4.5) for text in ("text", "soft", "span") for back in ("page", "frame")),
-        ("text", "data", 4.5),
+        *(("text", back, 4.5) for back in ("fixed", "varying", "data")),
         *(("line", back, 3.0) for back in ("page", "frame", "fixed", "varying", "data")),
     ):
         dark, light = sorted((luminance(colours[front]), luminance(colours[back])))
