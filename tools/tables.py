@@ -20,7 +20,7 @@ from kafka_segments.verify.catalogue import CHECKS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import size_tables
+from tools import errata_tables, size_tables
 
 RECORD_VIEW = VIEW_SCHEMAS["records"]
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -112,6 +112,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "columns.md": columns,
     "writing.md": write_options,
     "sizes-reference.md": size_tables.lines,
+    "concepts/errata.md": errata_tables.lines,
     "concepts/history.md": size_tables.history,
     "languages.md": languages,
     "verify-reference.md": checks,

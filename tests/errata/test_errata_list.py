@@ -15,16 +15,17 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LIST: dict[str, Any] = tomllib.loads((HERE / "errata.toml").read_text(encoding="utf-8"))
 ROWS: list[dict[str, str]] = LIST["row"]
-KEYS = {"table", "name", "source", "claim", "truth"}
+KEYS = {"table", "name", "section", "source", "verdict", "claim", "truth", "seen", "page", "words"}
 
 
 @cache
 def collected() -> Counter[str]:
-    """Names of the tests that pytest collects here, without their parameters."""
+    """Names of the tests that pytest collects in the modules on errata, without their parameters."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:xdist", "-m", "", str(HERE)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    names = {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
+    lines = [line for line in done.stdout.splitlines() if "/test_errata_" in line and "::" in line]
+    names = {line.partition("[")[0] for line in lines}
     return Counter(name.rpartition("::")[2] for name in names)
 
 
@@ -48,7 +49,7 @@ def test_every_row_has_its_test_or_a_reason() -> None:
     own = {name for name in tests if name not in globals()}
     assert own == shown
     assert max(tests.values()) == 1, "one name, two tests"
-    assert len(ROWS) - len(shown) <= 5, "most rows can be shown"
+    assert len(ROWS) - len(shown) <= len(ROWS) // 10, "most rows can be shown"
 
 
 def test_no_test_of_a_row_can_be_skipped() -> None:
