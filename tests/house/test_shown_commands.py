@@ -88,6 +88,13 @@ RUN_BY |= {f"docs/operations/incidents/{name}.md": {"": INCIDENTS} for name in p
 GUIDE = "tests/guides/test_guides.py::test_a_guide_does_what_it_shows"
 RUN_BY_GUIDES = {page.relative_to(ROOT).as_posix(): {"": GUIDE} for page in GUIDES}
 
+PROGRAMS = "tests/languages/test_languages.py::test_the_short_program_of_a_page_runs"
+RUN_BY |= {
+    page.relative_to(ROOT).as_posix(): {"": PROGRAMS}
+    for page in (ROOT / "docs" / "programs").glob("*.md")
+    if page.name != "README.md"
+}
+
 INGEST = "tests/ingest/test_ingest_page_code.py"
 SPARK = "tests/spark/test_page_code.py"
 # What a block of Python holds, by page.
@@ -104,6 +111,7 @@ PYTHON_RUN_BY = {
         "import polars": "tests/polars/test_polars_frames.py::test_the_code_of_the_page_runs",
         "kafka_segments.duckdb": "tests/duckdb/test_duckdb_relations.py::test_the_code_of_the_page_runs",
     },
+    "docs/programs/python.md": {"from kafka_log_segment": PROGRAMS},
     "docs/spark.md": {
         "history = ": f"{SPARK}::test_the_code_of_the_pages_runs",
         "take_snapshot": f"{SPARK}::test_the_code_of_the_pages_runs",

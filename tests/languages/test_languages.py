@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.forms import IS_FULL, pick
-from tests.languages import cases, matrix
+from tests.languages import cases, matrix, programs
 from tests.languages.reference import Reference
 from tests.languages.toolchains import LANGUAGES, Language
 
@@ -94,3 +94,39 @@ def test_the_reference_has_every_kind_of_line(expected: dict[str, list[str]], ch
     assert any(line.startswith(f"{change} ") for line in expected[""])
     assert "error" in expected[""]
     assert any("inexact" in line for line in expected["javascript"])
+
+
+# One standard of C++ is enough for a page.
+SHORT_PROGRAMS = [one for one in LANGUAGES if one.name != "cpp_stl_98"]
+IN_PYTHON = Language("python", "Python", (), "PyPI", lambda _classes, _work: [])
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        *(pytest.param(one, marks=cost(one), id=one.name) for one in SHORT_PROGRAMS),
+        pytest.param(IN_PYTHON, marks=pytest.mark.long(short=True), id="python"),
+    ],
+)
+def test_the_short_program_of_a_page_runs(language: Language, tmp_path: Path) -> None:
+    need(language)
+    whole, cut = programs.write_all_kinds(tmp_path)
+    folder = tmp_path / "program"
+    folder.mkdir()
+    program = programs.Program(language.name, folder)
+    # A segment that is cut off in its last bytes is an error as a whole in Rust: docs/languages.md.
+    read = {whole: [*programs.RECORDS, programs.LAST], cut: programs.RECORDS}
+    for segment, records in list(read.items())[: 1 if language.name == "rust" else 2]:
+        printed, (skipped, damaged) = program.printed(segment)
+        assert (printed, skipped) == (records, programs.SKIPPED)
+        assert damaged.startswith(programs.DAMAGED)
+    printed, noted = program.printed(next(programs.RECORDED.glob("*.log")))
+    assert printed + noted == programs.shown()
+
+
+@pytest.mark.long(short=True)
+def test_the_programs_of_the_pages_are_short() -> None:
+    pages = {path.stem for path in programs.PAGES.glob("*.md")} - {"README"}
+    assert pages == {one.name for one in (*SHORT_PROGRAMS, IN_PYTHON)}
+    sizes = {page: programs.num_lines(next(iter(programs.files_of(page).values()))) for page in pages}
+    assert {page: size for page, size in sizes.items() if not 0 < size <= programs.MOST_LINES} == {}

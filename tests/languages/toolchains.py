@@ -17,6 +17,15 @@ ROOT = HERE.parents[1]
 CACHE = ROOT / ".cache" / "languages"
 VARIABLE = "KAITAI_RUNTIMES"
 """It names the folder with the runtimes that are on no registry, one folder a language."""
+CACHES = {
+    "go": {
+        "GOPATH": str(CACHE / "go"),
+        "GOCACHE": str(CACHE / "go-build"),
+        "GOFLAGS": "-mod=mod -modcacherw",
+    },
+    "rust": {"CARGO_HOME": str(CACHE / "cargo"), "RUSTFLAGS": "-Awarnings"},
+}
+"""Variables with which tools keep what they fetch in the clone."""
 
 
 class BuildError(Exception):
@@ -55,7 +64,12 @@ class Language:
         return f"not on the PATH: {', '.join(absent)}" if absent else None
 
 
-def _runtime(name: str) -> Path:
+def runtime(name: str) -> Path:
+    """Folder of a language's runtime.
+
+    Raises:
+        BuildError: it is not there.
+    """
     found = Path(os.environ[VARIABLE], name)
     if not found.is_dir():
         raise BuildError(f"{VARIABLE} names a folder without runtime: {found} is no directory")
@@ -90,40 +104,35 @@ def _go(classes: Path, work: Path) -> list[str]:
     shutil.copytree(classes / "kafka", work / "kafka")
     for name in ("main.go", "go.mod"):
         shutil.copy(HERE / "go" / name, work)
-    caches = {
-        "GOPATH": str(CACHE / "go"),
-        "GOCACHE": str(CACHE / "go-build"),
-        "GOFLAGS": "-mod=mod -modcacherw",
-    }
-    run(["go", "build", "-o", work / "read", "."], work, **caches)
+    run(["go", "build", "-o", work / "read", "."], work, **CACHES["go"])
     return [str(work / "read")]
 
 
 def _cpp(standard: str) -> Callable[[Path, Path], list[str]]:
     def build(classes: Path, work: Path) -> list[str]:
-        runtime = _runtime("cpp_stl")
+        folder = runtime("cpp_stl")
         flags = [f"-std=c++{standard}", "-w", "-O0", "-fwrapv", "-DKS_STR_ENCODING_NONE"]
-        sources = [HERE / "cpp_stl" / "read.cpp", runtime / "kaitai/kaitaistream.cpp", *classes.glob("*.cpp")]
-        run(["g++", *flags, f"-I{runtime}", f"-I{classes}", *sources, "-o", work / "read"], work)
+        sources = [HERE / "cpp_stl" / "read.cpp", folder / "kaitai/kaitaistream.cpp", *classes.glob("*.cpp")]
+        run(["g++", *flags, f"-I{folder}", f"-I{classes}", *sources, "-o", work / "read"], work)
         return [str(work / "read")]
 
     return build
 
 
 def _csharp(classes: Path, work: Path) -> list[str]:
-    sources = [*classes.glob("*.cs"), *_runtime("csharp").glob("*.cs"), HERE / "csharp" / "Read.cs"]
+    sources = [*classes.glob("*.cs"), *runtime("csharp").glob("*.cs"), HERE / "csharp" / "Read.cs"]
     run(["mcs", "-warn:0", f"-out:{work / 'read.exe'}", *sources], work)
     return ["mono", str(work / "read.exe")]
 
 
 def _ruby(classes: Path, work: Path) -> list[str]:
     for each in classes.glob("*.rb"):
-        run(["ruby", "-I", _runtime("ruby") / "lib", "-I", classes, "-e", f"require '{each.stem}'"], work)
-    return ["ruby", "-I", str(_runtime("ruby") / "lib"), "-I", str(classes), str(HERE / "ruby" / "read.rb")]
+        run(["ruby", "-I", runtime("ruby") / "lib", "-I", classes, "-e", f"require '{each.stem}'"], work)
+    return ["ruby", "-I", str(runtime("ruby") / "lib"), "-I", str(classes), str(HERE / "ruby" / "read.rb")]
 
 
 def _lua(classes: Path, _work: Path) -> list[str]:
-    return ["lua5.4", str(HERE / "lua" / "read.lua"), str(classes), str(_runtime("lua"))]
+    return ["lua5.4", str(HERE / "lua" / "read.lua"), str(classes), str(runtime("lua"))]
 
 
 def _rust(classes: Path, work: Path) -> list[str]:
@@ -135,20 +144,16 @@ def _rust(classes: Path, work: Path) -> list[str]:
     (work / "kafka/src/lib.rs").write_text(modules)
     shutil.copy(HERE / "rust" / "main.rs", work / "src")
     package = '[package]\nname = "{}"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\n'
-    runtime = f'kaitai = {{ path = "{_runtime("rust")}" }}\n'
-    (work / "kafka/Cargo.toml").write_text(package.format("kafka") + runtime)
-    (work / "Cargo.toml").write_text(package.format("read") + 'kafka = { path = "kafka" }\n' + runtime)
-    caches = {
-        "CARGO_HOME": str(CACHE / "cargo"),
-        "CARGO_TARGET_DIR": str(work / "target"),
-        "RUSTFLAGS": "-Awarnings",
-    }
-    run(["cargo", "build", "--quiet", "--release"], work, **caches)
+    needed = f'kaitai = {{ path = "{runtime("rust")}" }}\n'
+    (work / "kafka/Cargo.toml").write_text(package.format("kafka") + needed)
+    (work / "Cargo.toml").write_text(package.format("read") + 'kafka = { path = "kafka" }\n' + needed)
+    caches = {"CARGO_TARGET_DIR": str(work / "target")}
+    run(["cargo", "build", "--quiet", "--release"], work, **CACHES["rust"], **caches)
     return [str(work / "target/release/read")]
 
 
 def _nim(classes: Path, work: Path) -> list[str]:
-    paths = [f"--path:{_runtime('nim')}", f"--path:{classes}"]
+    paths = [f"--path:{runtime('nim')}", f"--path:{classes}"]
     # Offsets wrap; all other checks of Nim stay.
     flags = ["--hints:off", "--warnings:off", "--overflowChecks:off", f"--nimcache:{work / 'cache'}"]
     run(["nim", "compile", *flags, *paths, f"--out:{work / 'read'}", HERE / "nim" / "read.nim"], work)
