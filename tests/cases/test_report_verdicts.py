@@ -66,8 +66,8 @@ def test_a_directory_of_another_name_is_named_in_the_verdict(folder: Path, repor
     shutil.copytree(folder / "multi-0", folder / "orders-1.bak")
     status, said = report()
     assert status == 0
-    assert "Nothing is damaged or missing in what was read. Not read: " in said
-    assert "orders-1.bak: its name is not TOPIC-PARTITION" in said
+    assert "Nothing is damaged or missing in what was read." in said
+    assert re.search(r"Not read: \S*orders-1.bak: its name is not TOPIC-PARTITION", said)
 
 
 def test_compressed_segments_are_named_in_the_verdict(folder: Path, report: Report) -> None:
@@ -77,7 +77,8 @@ def test_compressed_segments_are_named_in_the_verdict(folder: Path, report: Repo
 
 def test_topics_that_were_not_asked_for_are_no_part_of_the_verdict(report: Report) -> None:
     _status, said = report("--subscribe", "multi")
-    assert "in what was read. Not read: other topics: they were not asked for" in said
+    assert "in what was read." in said
+    assert "Not read: other topics: they were not asked for" in said
 
 
 def test_a_torn_batch_below_the_high_watermark_is_lost(folder: Path, report: Report) -> None:

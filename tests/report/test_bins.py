@@ -32,7 +32,7 @@ def test_each_time_is_drawn_or_counted(first: list[int], second: list[int]) -> N
 def test_times_that_are_none_are_counted() -> None:
     bins = times_of([-1, YEAR_10000, 5])
     assert bins.num_without == 2
-    assert bins.range() == (0, 1000)
+    assert bins.range() == (0, 125)
 
 
 def test_many_times_widen_the_bins() -> None:
@@ -56,6 +56,24 @@ def test_one_far_time_does_not_hide_the_others() -> None:
     assert window.num_outside == 1
     assert window.start >= 20_000 * day - window.width
     assert sum(count for count, _size in bins.counts_in(window)) == 5000
+
+
+def test_topics_years_apart_are_eras_of_their_own() -> None:
+    """Five seconds ten years ago, a week five years ago, and five seconds now: none is a mere line."""
+    year, now = 365 * 86_400_000, 1_760_000_000_000
+    seconds = range(0, 5000, 25)
+    bins = times_of([now - 10 * year + at for at in seconds])
+    bins.add_all(times_of([now - 5 * year + at * 3_600_000 for at in range(168)]))
+    bins.add_all(times_of([now + at for at in seconds]))
+    eras = bins.eras()
+    assert sorted(one.start // year for one in eras) == [now // year - 10, now // year - 5, now // year]
+    assert [sum(count for count, _size in bins.counts_in(one)) for one in eras] == [200, 200, 168]
+    assert eras[0] == bins.window(), "of two of one size, the later one"
+    assert all(20 <= one.num_bins <= 96 for one in eras)
+
+
+def test_a_steady_rhythm_is_one_era() -> None:
+    assert len(times_of([day * 86_400_000 for day in range(60)]).eras()) == 1
 
 
 def test_a_narrow_histogram_fits_the_window_of_a_wide_one() -> None:

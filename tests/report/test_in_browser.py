@@ -93,7 +93,7 @@ def opened(browser: Browser, path: Path, **options: Any) -> Iterator[tuple[Page,
 def text_after_use(browser: Browser, path: Path) -> str:
     """The page's text after everything in it was opened and touched; nothing may come of that."""
     with opened(browser, path) as (page, seen):
-        page.evaluate("document.querySelectorAll('summary').forEach(one => one.click())")
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
         page.evaluate(
             "document.querySelectorAll('*').forEach(one => one.dispatchEvent(new MouseEvent('mouseover')))"
         )
@@ -137,15 +137,15 @@ def test_a_damaged_place_is_opened_by_keyboard(browser: Browser, path: Path) -> 
 
 
 def test_tables_can_be_scrolled_by_keyboard(browser: Browser, path: Path) -> None:
-    with opened(browser, path, viewport={"width": 500, "height": 700}) as (page, _seen):
-        table = page.locator("#partitions + .table")
+    with opened(browser, path, viewport={"width": 700, "height": 700}) as (page, _seen):
+        table = page.locator(".table[aria-label=Partitions]").first
         table.focus()
         before = table.evaluate("one => one.scrollLeft")
         for _press in range(5):
             page.keyboard.press("ArrowRight")
         page.wait_for_function("one => one.scrollLeft > 0", arg=table.element_handle())
         assert before == 0
-        assert page.evaluate("document.documentElement.scrollWidth") <= 500, "the page itself is not wider"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700, "the page itself is not wider"
 
 
 def test_both_themes(browser: Browser, path: Path) -> None:
@@ -157,7 +157,7 @@ def test_both_themes(browser: Browser, path: Path) -> None:
     for scheme in ("light", "dark"):
         with opened(browser, path, color_scheme=scheme) as (page, _seen):
             colours = get(page, "body", "backgroundColor"), get(page, "body", "color")
-            found[scheme] = (*colours, get(page, "svg path[role=img]", "fill"), get(page, "svg text", "fill"))
+            found[scheme] = (*colours, get(page, "svg rect[role=img]", "fill"), get(page, "svg text", "fill"))
     assert found["light"][0] == "rgb(255, 255, 255)"
     assert all(light != dark for light, dark in zip(found["light"], found["dark"], strict=True))
     assert found["dark"][3] == found["dark"][1], "axes have the colour of text"

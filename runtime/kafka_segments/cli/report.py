@@ -77,8 +77,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     from kafka_segments.report.chart_svg import check_addresses
+    from kafka_segments.report.log_dirs import log_dirs_of
     from kafka_segments.report.page import PageFacts, page_of
-    from kafka_segments.report.page_tables import verdict
+    from kafka_segments.report.page_tables import not_read, verdict
     from kafka_segments.report.report_totals import ReportTotals
 
     if not 0 <= arguments.max_partitions <= _MAX_DETAILS:
@@ -99,11 +100,14 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.check_crc,
         arguments.with_payload,
         tuple(map(str, skipped)),
+        log_dirs_of(places, (log for log, _is_whole in logs)),
     )
     with console.waiting("drawing charts"):
         page = page_of(totals, facts)
     _write(page.encode("utf-8", "backslashreplace"), destination, arguments.output)
-    console.say(f"{arguments.output}: {verdict(totals, facts.skipped)[1]}")
+    rest = not_read(totals, facts.skipped)
+    more = f" Not read: {'. '.join(rest)}." if rest else ""
+    console.say(f"{arguments.output}: {verdict(totals, rest)[1]}{more}")
     return totals.status
 
 

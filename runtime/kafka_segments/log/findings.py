@@ -25,9 +25,11 @@ __all__ = [
     "error_words",
     "loss_words",
     "lost_offsets",
+    "lost_spans",
     "merged",
     "of_kinds",
     "worst_first",
+    "wrong_words",
 ]
 
 N = TypeVar("N", int, float)
@@ -229,13 +231,17 @@ def worst_first(finding: Finding) -> int:
 
 def copy_words(name: str, findings: Sequence[Finding]) -> str:
     """Return in one line what findings say of a copy: what is lost, or how many there are."""
-    lost = [(one.first_offset or 0, one.last_offset) for one in findings if one.is_loss]
-    spans = merged((first, inf if last is None else last + 1) for first, last in lost)
-    ranges = [(first, stop - 1) for first, stop in spans]
+    ranges = [(first, stop - 1) for first, stop in lost_spans(findings)]
     if not ranges:
         return f"{name}: {len(findings)} finding{'s' * (len(findings) > 1)}, no offsets known to be lost"
     is_all = all(one.is_loss for one in findings if one.kind in (Kind.DAMAGE, Kind.NOT_OPENED))
     return loss_words(name, ranges, "the rest is readable" if is_all else "more is wrong")
+
+
+def lost_spans(findings: Iterable[Finding]) -> list[tuple[int, float]]:
+    """Return the offsets that findings say are lost, as first offset and offset after the last one."""
+    lost = [(one.first_offset or 0, one.last_offset) for one in findings if one.is_loss]
+    return merged((first, inf if last is None else last + 1) for first, last in lost)
 
 
 def merged(spans: Iterable[tuple[int, N]]) -> list[tuple[int, N]]:
@@ -267,8 +273,13 @@ def loss_words(name: str, ranges: Sequence[tuple[int, float]], rest: str = "the 
 
 def error_words(error: KafkaFormatError) -> str:
     """Return what is wrong, and the values that show it."""
-    wrong = _WRONG.get(type(error).__name__)
-    return f"{wrong}: {error.detail}" if wrong else error.detail
+    wrong = wrong_words(error)
+    return wrong if wrong == error.detail else f"{wrong}: {error.detail}"
+
+
+def wrong_words(error: KafkaFormatError) -> str:
+    """Return what is wrong, without the values that show it where there are words for it."""
+    return _WRONG.get(type(error).__name__, error.detail)
 
 
 def data_loss(loss: Finding, advice: str = "") -> DataLossError:

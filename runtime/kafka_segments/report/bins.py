@@ -1,26 +1,30 @@
 """Histograms of bounded size: by time, by powers of two, by offset.
 
-Strategy: the range of times is not known before the last header is read, and may have outliers. So bins of
-times are sparse, and their width doubles whenever there are too many of them. Offsets are known beforehand.
+Strategy: the range of times is not known before the last header is read, and old and new records may be years
+apart. So bins of times are sparse, their width doubles whenever there are too many of them, and a long time
+without records divides them into eras, which are drawn one by one. Offsets are known beforehand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 __all__ = ["OffsetBins", "SizeBins", "TimeBins", "TimeWindow"]
 
-_FIRST_WIDTH = 1000
+_FIRST_WIDTH = 125  # doubled, it becomes a second: a log of five seconds has forty bars
 _HIGHEST = 253_402_300_799_999  # the last millisecond of the year 9999
 _MAX_TIME_BINS = 2048
 _NUM_SIZE_BINS = 64
 _NUM_OFFSET_BINS = 160
 _NUM_SHOWN = 96
-_SHARE_OUTSIDE = 0.005  # of the counted things, on either side, where outliers would hide the rest
-_FAR = 8  # times the range of the rest: from here on they would
+_MAX_ERAS = 8
+_MIN_BINS = 8  # fewer fit a common axis, whatever is between them
+_SHARE_EMPTY = 0.75  # of an axis: gaps of this length squeeze what is drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,24 @@ class TimeWindow:
         width: milliseconds of a bin.
         num_bins: how many there are, about a hundred at most.
         num_outside: what is earlier or later, by the first count.
+        num_used: bins of the histogram that have something.
     """
 
     start: int
     width: int
     num_bins: int
     num_outside: int = 0
+    num_used: int = 0
+
+    @property
+    def end(self) -> int:
+        """Where the last bin ends."""
+        return self.start + self.width * self.num_bins
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether there is too little of it for a chart."""
+        return self.num_used < _MIN_BINS
 
 
 class TimeBins:
@@ -47,7 +63,7 @@ class TimeBins:
         num_counts: how many sums each bin has.
 
     Attributes:
-        width: milliseconds of a bin, a second times a power of two.
+        width: milliseconds of a bin, an eighth of a second times a power of two.
         num_without: sum of the first count of what has no timestamp, or one after the year 9999.
     """
 
@@ -69,7 +85,11 @@ class TimeBins:
         """
         has_time = (times >= 0) & (times <= _HIGHEST)
         self.num_without += int(counts[~has_time, 0].sum())
-        self._add(times[has_time] // self.width, counts[has_time])
+        numbers = times[has_time] // self.width
+        while len(np.unique(numbers)) > _MAX_TIME_BINS:
+            self._widen()
+            numbers = numbers // 2
+        self._add(numbers, counts[has_time])
 
     def add_all(self, other: TimeBins) -> None:
         """Add all bins of another histogram with the same counts."""
@@ -99,16 +119,22 @@ class TimeBins:
             self._bins[number // 2] = sum_of if known is None else known + sum_of
 
     def window(self) -> TimeWindow | None:
-        """Return the bins to draw; None without any."""
+        """Return the bins of the era with the most of the first count; None without any."""
+        return next(iter(self.eras()), None)
+
+    def eras(self) -> list[TimeWindow]:
+        """Return the bins to draw by era: long times without records divide them; the largest comes first."""
         if not self._bins:
-            return None
+            return []
         numbers, sums = self._arrays()
-        inside = _inside(numbers, sums[:, 0])
-        first, last = int(numbers[inside][0]), int(numbers[inside][-1])
-        factor = -(-(last + 1 - first) // _NUM_SHOWN)
-        num_bins = -(-(last + 1 - first) // factor)
-        outside = int(sums[~inside, 0].sum())
-        return TimeWindow(first * self.width, factor * self.width, num_bins, outside)
+        found = []
+        for part in _divided(range(len(numbers)), numbers, _MAX_ERAS - 1):
+            first, last = int(numbers[part[0]]), int(numbers[part[-1]])
+            factor = -(-(last + 1 - first) // _NUM_SHOWN)
+            num_bins = -(-(last + 1 - first) // factor)
+            outside = int(sums[:, 0].sum() - sums[part, 0].sum())
+            found.append(TimeWindow(first * self.width, factor * self.width, num_bins, outside, len(part)))
+        return sorted(found, key=lambda one: (one.num_outside, -one.start))
 
     def counts_in(self, window: TimeWindow) -> list[tuple[int, ...]]:
         """Return the sums in each bin of a window, whose bins are not narrower than these."""
@@ -132,20 +158,21 @@ class TimeBins:
         return np.array(numbers, np.int64), np.array(sums, np.int64)
 
 
-def _inside(numbers: Any, counts: Any) -> Any:
-    """Mask of the bins without outliers that would make all the others one bar."""
-    shares = np.cumsum(counts) / max(1, int(counts.sum()))
-    core = (shares >= _SHARE_OUTSIDE) & (shares - counts / max(1, int(counts.sum())) <= 1 - _SHARE_OUTSIDE)
-    if not core.any():
-        return np.ones(len(numbers), bool)
-    low, high = int(numbers[core][0]), int(numbers[core][-1])
-    span = high - low + 1
-    inside = np.ones(len(numbers), bool)
-    if low - int(numbers[0]) > _FAR * span:
-        inside &= numbers >= low - span
-    if int(numbers[-1]) - high > _FAR * span:
-        inside &= numbers <= high + span
-    return inside
+def _divided(part: range, numbers: Any, num_cuts: int) -> Iterator[range]:
+    """Divide places of bins at their longest gaps, as few as are together most of the axis."""
+    places = numbers[part.start : part.stop]
+    gaps = np.diff(places) - 1
+    longest = np.argsort(-gaps, kind="stable")[:num_cuts]
+    is_enough = np.cumsum(gaps[longest]) >= _SHARE_EMPTY * (places[-1] + 1 - places[0])
+    if len(part) < _MIN_BINS or not is_enough.any():
+        yield part
+        return
+    cuts = sorted(part.start + 1 + int(one) for one in longest[: int(np.argmax(is_enough)) + 1])
+    num_cuts -= len(cuts)
+    for start, stop in pairwise((part.start, *cuts, part.stop)):
+        found = list(_divided(range(start, stop), numbers, num_cuts))
+        num_cuts -= len(found) - 1
+        yield from found
 
 
 class SizeBins:

@@ -1,10 +1,15 @@
-"""Vega-Lite specifications to SVG for a page without scripts."""
+"""Vega-Lite specifications to SVG for a page without scripts, which fits any width.
+
+Strategy: Vega computes scales, ticks and places in pixels (its scenegraph). Here these become shares of the
+width, so that a browser stretches bars and moves labels, and letters keep their size on phones.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 import vl_convert
 from markupsafe import Markup
@@ -15,28 +20,18 @@ from kafka_segments.report.charts import Chart
 
 __all__ = ["check_addresses", "svg_of"]
 
-_SVG = "http://www.w3.org/2000/svg"
-_XLINK = "{http://www.w3.org/1999/xlink}href"
 _VERSION = "6.1"  # of Vega-Lite, the oldest one of the 6 that vl-convert has
-_FONT = "system-ui, sans-serif"
-_INK = {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "labelFontSize": 11, "titleFontSize": 11}
 _MIN_ADDRESSES = 72 << 30  # 64.3 GiB were taken with vl-convert 1.9
 _CONFIG: dict[str, Any] = {
-    "background": None,
-    "font": _FONT,
-    "view": {"stroke": "var(--line)"},
-    "axis": {
-        **_INK,
-        "titleFontWeight": "normal",
-        "gridColor": "var(--line)",
-        "domainColor": "var(--line)",
-        "tickColor": "var(--line)",
-    },
+    "axis": {"labelFontSize": 12, "title": None, "ticks": False, "domain": False, "labelPadding": 6},
     "axisBand": {"grid": False},
     "bar": {"binSpacing": 0, "discreteBandSize": {"band": 0.9}},
 }
+_ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 
-ElementTree.register_namespace("", _SVG)
+_MAX_NAME = 20  # letters
+
+Node = dict[str, Any]
 
 
 def check_addresses() -> None:
@@ -59,25 +54,64 @@ def check_addresses() -> None:
 
 
 def svg_of(chart: Chart) -> Markup:
-    """Render a chart: its marks have tooltips, and link to elements of the page alone."""
+    """Draw a chart: its marks have tooltips, and link to elements of the page alone."""
     # No data is loaded from anywhere.
     spec = _visible(chart.spec)
-    text = vl_convert.vegalite_to_svg(spec, vl_version=_VERSION, config=_CONFIG, allowed_base_urls=[])
-    root = ElementTree.XML(text)
-    root.set("role", "group")
-    root.set("aria-label", chart.title)
-    for name in ("version", "class"):
-        root.attrib.pop(name, None)
-    for element in root.iter():
-        _link(element)
-        label = element.get("aria-label")
-        kind = element.attrib.pop("aria-roledescription", None)
-        if element.get("role") in ("graphics-symbol", "graphics-object"):
-            element.set("role", "img" if label is not None else "group")
-        if kind == "bar":
-            tip = ElementTree.SubElement(element, f"{{{_SVG}}}title")
-            tip.text = label
-    return Markup(ElementTree.tostring(root, encoding="unicode"))
+    graph = vl_convert.vegalite_to_scenegraph(spec, vl_version=_VERSION, config=_CONFIG, allowed_base_urls=[])
+    root = Element("svg", {"role": "group", "aria-label": shown(chart.title)})
+    labels = SubElement(root, "g", {"class": "labels", "aria-hidden": "true"})
+    bottom, links = 0.0, {shown(words): target for words, target in chart.links.items()}
+    for mark, item, left, top in _items(graph["scenegraph"], 0.0, 0.0):
+        across = partial(_across, width=spec["width"])
+        x, y = item.get("x", 0.0), top + item.get("y", 0.0)
+        if mark["marktype"] == "rect":
+            target = links.get(item["description"])
+            parent = SubElement(root, "a", {"href": f"#{target}"}) if target else root
+            _draw_bar(parent, item, across, left + x, y)
+        elif mark["role"] == "axis-grid":
+            below = top + item["y2"] if "y2" in item else y
+            end: float = item.get("x2", x) or 0.0
+            ends = {"x1": across(left + x), "x2": across(left + end)}
+            SubElement(root, "line", ends | {"y1": _rounded(y), "y2": _rounded(below)})
+        elif mark["marktype"] == "text" and item.get("opacity", 1):
+            bottom = max(bottom, y)
+            is_below = x >= 0 and mark["role"] == "axis-label"
+            place = {"x": _rounded(x) if x < 0 else across(left + x), "text-anchor": _ANCHORS[item["align"]]}
+            place["y"] = _rounded(y + (12 if is_below else 4))
+            SubElement(labels if is_below else root, "text", place).text = _short(item["text"])
+    root.set("height", _rounded(bottom + 18))
+    return Markup(tostring(root, encoding="unicode"))
+
+
+def _items(mark: Node, left: float, top: float) -> Iterator[tuple[Node, Node, float, float]]:
+    """Yield what is drawn, with the mark that it is of, and where its group begins."""
+    for item in mark.get("items", ()):
+        if mark["marktype"] != "group":
+            yield mark, item, left, top
+        for inner in item.get("items", ()):
+            yield from _items(inner, left + item.get("x", 0.0), top + item.get("y", 0.0))
+
+
+def _draw_bar(parent: Element, item: Node, across: Callable[[float], str], x: float, y: float) -> None:
+    place = {"x": across(x), "width": across(item.get("width", 0.0)), "y": _rounded(y)}
+    look = {"height": _rounded(item.get("height", 0.0)), "fill": item["fill"]}
+    if item.get("strokeWidth"):
+        look["stroke"] = item["fill"]
+    name = {"role": "img", "aria-label": item["description"]}
+    SubElement(SubElement(parent, "rect", place | look | name), "title").text = item["description"]
+
+
+def _short(name: str) -> str:
+    """Shorten a name to its end; the descriptions of its bars have the whole one."""
+    return name if len(name) <= _MAX_NAME else f"…{name[1 - _MAX_NAME :]}"
+
+
+def _across(x: float, *, width: int) -> str:
+    return f"{100 * x / width:.3f}".rstrip("0").rstrip(".") + "%"
+
+
+def _rounded(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
 
 
 def _visible(value: Any) -> Any:
@@ -87,10 +121,3 @@ def _visible(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _visible(one) for name, one in value.items()}
     return [_visible(one) for one in value] if isinstance(value, list) else value
-
-
-def _link(element: ElementTree.Element) -> None:
-    """Keep of a link the fragment alone: Vega puts an address before it, also where there is none."""
-    fragment = urlsplit(element.attrib.pop(_XLINK, "")).fragment
-    if fragment:
-        element.set("href", f"#{fragment}")

@@ -15,7 +15,6 @@ from kafka_segments.report.words import (
     bytes_words,
     duration_words,
     number_words,
-    plural,
     time_words,
     unit_of,
 )
@@ -23,11 +22,23 @@ from kafka_segments.report.words import (
 __all__ = ["Chart", "Track", "Value", "bar_chart", "codec_chart", "time_chart", "track_chart"]
 
 _WIDTH = 1000
-_LEFT = 54  # pixels for labels: axes of charts below each other are aligned, and fonts differ in width
-_LEFT_OF_TRACKS = 150
-_TIME_FORMATS = ((2 * 3_600_000, "%H:%M:%S"), (8 * 86_400_000, "%m-%d %H:%M"))
+_MAX_TICKS = 8
+_SECOND, _MINUTE, _HOUR, _DAY, _YEAR = 1000, 60_000, 3_600_000, 86_400_000, 31_557_600_000
+_TICKS = (
+    *((step, "%H:%M:%S.%L", "milliseconds", step) for step in (25, 250)),
+    *((step * _SECOND, "%H:%M:%S", "seconds", step) for step in (1, 5, 15)),
+    *((step * _MINUTE, "%H:%M", "minutes", step) for step in (1, 5, 15)),
+    *((step * _HOUR, "%H:%M", "hours", step) for step in (1, 3)),
+    (12 * _HOUR, "%m-%d %H:%M", "hours", 12),
+    (_DAY, "%Y-%m-%d", "day", 1),
+    (7 * _DAY, "%Y-%m-%d", "week", 1),
+    *((step * 30 * _DAY, "%Y-%m", "month", step) for step in (1, 3)),
+    *((step * _YEAR, "%Y", "year", step) for step in (1, 2, 5, 10, 100, 1000)),
+)
+"""Ticks of a time axis: milliseconds between them, format, and the same distance for Vega."""
 _MAX_EXACT = 1 << 53  # JavaScript's numbers
 _NONE: dict[str, Any] = {"scale": None, "legend": None}
+_COUNTS = {"tickCount": 4, "format": "~s"}
 
 Spec = dict[str, Any]
 
@@ -39,14 +50,20 @@ class Chart:
     Attributes:
         title: heading above it.
         spec: in Vega-Lite.
+        axes: what they show.
         legend: colour (the name of a variable of the style sheet) and meaning.
         note: what was aggregated or left out; empty if nothing was.
+        has_names: the labels on the left are names, not numbers.
+        links: ids of elements of the page to which bars link, by their description.
     """
 
     title: str
     spec: Spec
+    axes: str
     legend: tuple[tuple[str, str], ...] = ()
     note: str = ""
+    has_names: bool = False
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +75,6 @@ class Value:
         end: where it ends.
         words: description of it.
         colour: name of a variable of the style sheet.
-        opacity: of its fill.
         is_outlined: draw an outline, so that it is visible however short it is.
         target: id of an element of the page to which it links; empty for none.
         label: text on it.
@@ -69,7 +85,6 @@ class Value:
     end: int
     words: str
     colour: str
-    opacity: float = 1.0
     is_outlined: bool = False
     target: str = ""
     label: str = ""
@@ -109,25 +124,31 @@ def time_chart(
                 row |= {"v": (below + value) / divisor, "c": f"var(--{colour})"}
                 rows.append(row | {"d": f"{name}: {words}, {when}"})
                 below += value
-    span = window.width * window.num_bins
-    form = next((form for longest, form in _TIME_FORMATS if span <= longest), "%Y-%m-%d")
-    x_title = f"time (UTC) from {time_words(window.start)}, in bins of {duration_words(window.width)}"
-    axis = {"title": x_title, "tickCount": 8, "format": form, "labelOverlap": True}
-    x = {"field": "a", "type": "temporal", "scale": {"type": "utc"}, "axis": axis}
-    y = {"field": "u", "type": "quantitative", "axis": _left(f"{shown_unit} in a bin")}
+    least = (window.end - window.start) / _MAX_TICKS
+    _length, form, interval, step = next((one for one in _TICKS if one[0] >= least), _TICKS[-1])
+    axes = f"{shown_unit} in a bin of {duration_words(window.width)}, {time_words(window.start)} to "
+    axes += f"{time_words(window.end)} UTC"
+    axis: Spec = {"tickCount": {"interval": interval, "step": step}, "format": form}
+    scale: Spec = {"type": "utc", "domain": [window.start, window.end], "nice": False}
+    if interval == "milliseconds":  # Vega takes times of one second for one tick
+        values = list(range(window.start // step * step, window.end + 1, step))
+        axis = {"values": values, "labelExpr": f"utcFormat(datum.value, '{form}')"}
+        scale |= {"type": "linear", "zero": False}
+    kind = "temporal" if scale["type"] == "utc" else "quantitative"
+    x = {"field": "a", "type": kind, "scale": scale, "axis": axis | {"labelOverlap": True}}
+    y = {"field": "u", "type": "quantitative", "axis": _COUNTS}
     spec = _spec(rows, 130, {"x": x, "x2": {"field": "b"}, "y": y, "y2": {"field": "v"}, **_marks()})
-    note = f"{plural(window.num_outside, 'record')} far from the others in time: not drawn"
-    legend = tuple(zip(colours, series, strict=False)) if len(series) > 1 else ()
-    return Chart(title, spec, legend, note if window.num_outside and unit == "records" else "")
+    legend = tuple((colour, name) for colour, name in zip(colours, series, strict=True) if any(series[name]))
+    return Chart(title, spec, axes, legend)
 
 
-def bar_chart(title: str, x_title: str, y_title: str, bars: Iterable[tuple[str, int, str]]) -> Chart:
+def bar_chart(title: str, axes: str, bars: Iterable[tuple[str, int, str]]) -> Chart:
     """Draw a histogram: labels, counts and descriptions of the bins, in order."""
     rows = [{"x": label, "v": count, "c": "var(--c0)", "d": words} for label, count, words in bars]
-    axis = {"title": x_title, "labelAngle": -40, "labelOverlap": True}
+    axis = {"labelAngle": 0, "labelOverlap": True}
     x = {"field": "x", "type": "ordinal", "sort": None, "axis": axis, "scale": {"paddingInner": 0.08}}
-    y = {"field": "v", "type": "quantitative", "axis": _left(y_title)}
-    return Chart(title, _spec(rows, 130, {"x": x, "y": y, **_marks()}, width=_WIDTH // 2 - 90))
+    y = {"field": "v", "type": "quantitative", "axis": _COUNTS}
+    return Chart(title, _spec(rows, 130, {"x": x, "y": y, **_marks()}, width=_WIDTH // 2), axes)
 
 
 def codec_chart(title: str, rows: Sequence[tuple[str, int, int | None]]) -> Chart:
@@ -142,18 +163,18 @@ def codec_chart(title: str, rows: Sequence[tuple[str, int, int | None]]) -> Char
                 words = f"{name}: {bytes_words(value)} {kind}"
                 row = {"y": name, "k": kind, "v": value / divisor, "c": f"var(--{colour})"}
                 values.append(row | {"d": words})
-    x = {"field": "v", "type": "quantitative", "axis": {"title": unit, "tickCount": 6}}
-    y = {"field": "y", "type": "nominal", "sort": None, "axis": {"title": None, "minExtent": _LEFT}}
+    x = {"field": "v", "type": "quantitative", "axis": {"tickCount": 6}}
+    y: Spec = {"field": "y", "type": "nominal", "sort": None, "axis": {}}
     offset = {"field": "k", "type": "nominal", "sort": None}
     encoding = {"x": x, "y": y, "yOffset": offset, **_marks()}
-    spec = _spec(values, {"step": 12}, encoding)
+    spec = _spec(values, {"step": 14}, encoding)
     legend = (("c0", "stored"), ("c5", "decompressed, estimated from the sample"))
-    return Chart(title, spec, legend)
+    return Chart(title, spec, unit, legend, has_names=True)
 
 
 def track_chart(
     title: str,
-    x_title: str,
+    axes: str,
     domain: tuple[int, int],
     tracks: Sequence[Track],
     *,
@@ -164,7 +185,7 @@ def track_chart(
 
     Args:
         title: of the chart.
-        x_title: what the axis shows.
+        axes: what the axis shows.
         domain: where the axis begins and ends.
         tracks: the rows, from the top.
         divisor: of the values on the axis, by its unit.
@@ -172,7 +193,7 @@ def track_chart(
     """
     origin = domain[0] if domain[1] > _MAX_EXACT else 0
     if origin:
-        x_title += f", from {origin} on"
+        axes += f", from {origin} on"
 
     def at(value: int) -> float:
         return (min(max(value, domain[0]), domain[1]) - origin) / divisor
@@ -181,39 +202,30 @@ def track_chart(
     for track in tracks:
         for one in track.values:
             row: Spec = {"y": track.name, "a": at(one.start), "b": at(one.end), "d": one.words}
-            row |= {"c": f"var(--{one.colour})", "o": one.opacity, "s": 2 if one.is_outlined else 0}
-            row |= {"t": f"#{one.target}" if one.target else None, "l": one.label}
-            rows.append(row | {"m": (at(one.start) + at(one.end)) / 2, "h": one.height})
+            row |= {"c": f"var(--{one.colour})", "s": 2 if one.is_outlined else 0}
+            rows.append(row | {"l": one.label, "m": (at(one.start) + at(one.end)) / 2, "h": one.height})
     scale = {"domain": [at(domain[0]), at(max(domain[1], domain[0] + 1))], "nice": False, "zero": False}
-    x = {"field": "a", "type": "quantitative", "scale": scale, "axis": {"title": x_title, "tickCount": 7}}
-    names = [track.name for track in tracks]
-    axis = {"title": None, "minExtent": _LEFT_OF_TRACKS, "labelLimit": 200, "domain": False, "ticks": False}
-    y = {"field": "y", "type": "nominal", "scale": {"domain": names}, "axis": axis}
+    x = {"field": "a", "type": "quantitative", "scale": scale, "axis": {"tickCount": 7}}
+    y = {"field": "y", "type": "nominal", "scale": {"domain": [one.name for one in tracks]}, "axis": {}}
     layers: list[Spec] = []
     for height in sorted({row["h"] for row in rows} or {0.8}):
-        mark = {"type": "bar", "height": {"band": height}, "cornerRadius": 1}
-        encoding = {"x": x, "x2": {"field": "b"}, "y": y, **_marks(), "href": {"field": "t"}}
-        encoding |= {"fillOpacity": {"field": "o", "type": "quantitative", **_NONE}}
-        encoding |= {"stroke": {"field": "c", "type": "nominal", **_NONE}}
+        mark = {"type": "bar", "height": {"band": height}}
+        encoding = {"x": x, "x2": {"field": "b"}, "y": y, **_marks()}
         encoding |= {"strokeWidth": {"field": "s", "type": "quantitative", **_NONE}}
         layers.append({"transform": [{"filter": f"datum.h == {height}"}], "mark": mark, "encoding": encoding})
     if any(row["l"] for row in rows):
         layers.append(_labels(x, y))
     spec = {**_spec(rows, {"step": step}, {}), "layer": layers}
     del spec["mark"], spec["encoding"]
-    return Chart(title, spec)
+    links = {one.words: one.target for track in tracks for one in track.values if one.target}
+    return Chart(title, spec, axes, has_names=True, links=links)
 
 
 def _labels(x: Spec, y: Spec) -> Spec:
     """Text in the middle of bars that have some."""
-    text = {"type": "text", "fontSize": 11, "fill": "var(--ink)", "aria": False}
+    text = {"type": "text", "fontSize": 12, "aria": False}
     encoding = {"x": {**x, "field": "m"}, "y": y, "text": {"field": "l"}}
     return {"transform": [{"filter": "datum.l != ''"}], "mark": text, "encoding": encoding}
-
-
-def _left(title: str) -> Spec:
-    """Axis of counts on the left."""
-    return {"title": title, "tickCount": 4, "minExtent": _LEFT}
 
 
 def _marks() -> Spec:

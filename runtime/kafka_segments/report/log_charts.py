@@ -19,6 +19,7 @@ STATE_COLOURS = {"committed": "good", "aborted": "warn", "open": "c0", "in doubt
 _MAX_PRODUCERS = 24
 _MAX_LOST = 200
 MAX_SEGMENTS = 40
+_PRESENT = ((1, "a", "all offsets"), (0.5, "b", "half or more"), (0, "c", "fewer"))
 _LABEL_SHARE = 0.04  # of the axis, from which a bar has room for a label
 
 
@@ -41,9 +42,10 @@ def _offsets(summary: LogSummary) -> Chart:
     if any(run.epoch >= 0 for run in summary.epochs.runs):
         tracks.append(Track("leader epochs", list(_epochs(summary))))
     legend = (
-        ("c0", "segments and epochs, alternately light and dark"),
-        ("good", "share of offsets with a record: full colour is all of them"),
-        ("bad", "lost offsets"),
+        ("c0-a", "segments, leader epochs"),
+        ("c0-b", "every second one"),
+        *((f"good-{name}", f"{words} have a record") for _share, name, words in _PRESENT),
+        ("bad", "lost or damaged"),
     )
     notes = []
     if summary.epochs.num_left_out:
@@ -67,14 +69,15 @@ def _segments(summary: LogSummary) -> Iterator[Value]:
         words = f"{plural(len(group), 'segment')} from offset {first}: " if many > 1 else f"segment {first}: "
         words += f"{bytes_words(size)}, {plural(num_records, 'record')}"
         label = str(first) if stop - first > _LABEL_SHARE * 2 * (end - start) else ""
-        yield Value(first, stop, words, "c0", (0.55, 0.3)[at // many % 2], label=label)
+        yield Value(first, stop, words, ("c0-a", "c0-b")[at // many % 2], label=label)
 
 
 def _present(summary: LogSummary) -> Iterator[Value]:
     for first, end, share in summary.offsets.shares():
         if share:
             words = f"offsets {first} to {end - 1}: {share:.1%} present"
-            yield Value(first, end, words, "good", max(0.1, share))
+            name = next(name for least, name, _words in _PRESENT if share >= least)
+            yield Value(first, end, words, f"good-{name}")
 
 
 def _lost(summary: LogSummary) -> Iterator[Value]:
@@ -90,7 +93,7 @@ def _epochs(summary: LogSummary) -> Iterator[Value]:
         words += plural(run.num_records, "record")
         label = str(run.epoch) if run.last_offset - run.first_offset > _LABEL_SHARE * length else ""
         end = run.last_offset + 1
-        yield Value(run.first_offset, end, words, "c0", (0.55, 0.3)[number % 2], True, label=label)
+        yield Value(run.first_offset, end, words, ("c0-a", "c0-b")[number % 2], True, label=label)
 
 
 def _producers(summary: LogSummary) -> Chart:
@@ -134,7 +137,7 @@ def _of_producer(producer: ProducerSpan | None, spans: Sequence[TransactionSpan]
         words += f"{span.last_offset}, {plural(span.num_records, 'record')}, from "
         words += f"{time_words(span.first_timestamp)} UTC, {duration_words(span.duration_ms)}"
         yield Value(
-            span.first_offset, span.last_offset + 1, words, STATE_COLOURS[span.state], 0.85, True, height=0.6
+            span.first_offset, span.last_offset + 1, words, STATE_COLOURS[span.state], True, height=0.6
         )
 
 
@@ -171,14 +174,14 @@ def _name(one: SegmentTotals) -> str:
 def _bytes_of(one: SegmentTotals, anchors: Sequence[tuple[DamagedPlace, str]]) -> Iterator[Value]:
     sound_end = one.size - one.other_bytes
     if sound_end:
-        yield Value(0, sound_end, f"{_name(one)}: {bytes_words(one.sound_bytes)} sound", "good", 0.6)
+        yield Value(0, sound_end, f"{_name(one)}: {bytes_words(one.sound_bytes)} sound", "good")
     if one.other_bytes:
         words = f"{_name(one)}: {bytes_words(one.other_bytes)} of padding"
-        yield Value(sound_end, one.size, words, "muted", 0.6)
+        yield Value(sound_end, one.size, words, "muted")
     for place, anchor in anchors:
         found = place.finding
         if found.path != one.path or found.position is None or found.kind is Kind.LOST:
             continue
         end = found.position if found.end_position is None else found.end_position
-        words = f"damage at {found.position} to {end}: {found.detail}"
+        words = f"{_name(one)}: damage at {found.position} to {end}: {found.detail}"
         yield Value(found.position, end, words, "bad", is_outlined=True, target=f"{anchor}-bytes")

@@ -110,6 +110,13 @@ class LogSummary:
         return kinds.total() - kinds[Kind.PENDING]
 
     @property
+    def damage_findings(self) -> list[Finding]:
+        """What is damaged or missing, all of it."""
+        log, rest = self.log, self.outcome.damage[_MAX_PLACES:]
+        more = [Finding.of_damage(one, log.topic, log.partition, _kind_of(one, log)) for one in rest]
+        return [*(one.finding for one in self.places), *more]
+
+    @property
     def lost(self) -> list[tuple[int, int]]:
         """Offsets that are lost, as far as damage, gaps and checkpoints name them: see `lost_ranges`."""
         return lost_ranges(self.outcome.damage, self.log.noted.end[0])

@@ -18,11 +18,12 @@ from markupsafe import Markup
 from kafka_segments.errors.escaping import shown
 from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.report import page_tables, words
-from kafka_segments.report.bins import SizeBins, TimeBins
+from kafka_segments.report.bins import SizeBins, TimeBins, TimeWindow
 from kafka_segments.report.chart_svg import svg_of
 from kafka_segments.report.charts import Chart, bar_chart, codec_chart, time_chart
 from kafka_segments.report.log_charts import damage_chart, log_charts
 from kafka_segments.report.log_summary import LogSummary
+from kafka_segments.report.next_steps import next_steps
 from kafka_segments.report.report_totals import LogRow, ReportTotals
 
 __all__ = ["PageFacts", "page_of"]
@@ -42,6 +43,7 @@ class PageFacts:
         is_checked: whether checksums were verified.
         with_payload: whether it has message content.
         skipped: files that were left out, in words.
+        log_dirs: the directories that it is in: path, whose it is, what is on disk.
     """
 
     paths: Sequence[str]
@@ -50,6 +52,7 @@ class PageFacts:
     is_checked: bool
     with_payload: bool
     skipped: Sequence[str] = ()
+    log_dirs: Sequence[tuple[str, str, str]] = ()
 
 
 def page_of(totals: ReportTotals, facts: PageFacts) -> str:
@@ -57,7 +60,7 @@ def page_of(totals: ReportTotals, facts: PageFacts) -> str:
     environment = _environment()
     style = environment.get_template("style.css").render()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    is_one = len(totals.rows) == 1
+    is_one, rest = len(totals.rows) == 1, page_tables.not_read(totals, facts.skipped)
     details = [_log_view(row, summary, facts, with_times=not is_one) for row, summary in totals.details]
     anchors = {id(place.finding): anchor for view in details for place, anchor in view["anchors"]}
     return environment.get_template("page.html").render(
@@ -67,8 +70,15 @@ def page_of(totals: ReportTotals, facts: PageFacts) -> str:
         totals=totals,
         rows=page_tables.partition_rows(totals, {view["row"].anchor for view in details}),
         tiles=page_tables.tiles(totals),
-        verdict=page_tables.verdict(totals, facts.skipped),
-        findings=page_tables.finding_rows(totals, anchors),
+        verdict=page_tables.verdict(totals, rest),
+        headline=page_tables.headline(totals),
+        not_read=rest,
+        steps=next_steps(
+            facts.paths,
+            is_damaged=any(row.num_places for row in totals.rows),
+            is_live=any(row.is_live for row in totals.rows),
+        ),
+        cards=page_tables.partition_cards(totals, anchors),
         over_time=_over_time(totals.times, _topics(totals)),
         codecs=_codecs(totals),
         sizes=_sizes(totals.batch_bytes, totals.batch_records),
@@ -116,23 +126,27 @@ def _topics(totals: ReportTotals) -> dict[str, TimeBins]:
 
 
 def _over_time(times: TimeBins, topics: dict[str, TimeBins]) -> dict[str, Any]:
-    """Charts and a table of records and bytes over time."""
-    window = times.window()
-    if window is None:
-        return {"charts": [], "rows": [], "num_without": times.num_without}
-    counts = {topic: own.counts_in(window) for topic, own in topics.items()}
-    colours = [f"c{number}" for number in range(len(counts))]
-    charts: list[Chart] = []
-    for number, unit in enumerate(("records", "bytes")):
-        series = {topic: [sums[number] for sums in own] for topic, own in counts.items()}
-        charts.append(time_chart(f"{unit.capitalize()} over time", unit, window, series, colours))
-    starts = (window.start + number * window.width for number in range(window.num_bins))
-    rows = [
+    """Charts of each era, that with the most records first, and a table of records and bytes over time."""
+    eras: list[tuple[TimeWindow, int, list[str], list[Chart]]] = []
+    rows: list[tuple[int, ...]] = []
+    for window in times.eras():
+        counts = {topic: own.counts_in(window) for topic, own in topics.items()}
+        colours = [f"c{number}" for number in range(len(counts))]
+        units = ("records", "bytes") if not eras else () if window.is_moment else ("records",)
+        charts: list[Chart] = []
+        for number, unit in enumerate(units):
+            series = {topic: [sums[number] for sums in own] for topic, own in counts.items()}
+            charts.append(time_chart(f"{unit.capitalize()} over time", unit, window, series, colours))
+        found = times.counts_in(window)
+        starts = (window.start + number * window.width for number in range(window.num_bins))
+        rows += [(start, *sums) for start, sums in zip(starts, found, strict=True) if any(sums)]
+        names = [topic for topic, own in counts.items() if any(records for records, _size in own)]
+        eras.append((window, sum(records for records, _size in found), names, charts))
+    cells = [
         (words.time_words(start), words.number_words(records), words.bytes_words(size))
-        for start, (records, size) in zip(starts, times.counts_in(window), strict=True)
-        if records or size
+        for start, records, size in sorted(rows)
     ]
-    return {"charts": charts, "rows": rows, "num_without": times.num_without}
+    return {"eras": eras, "rows": cells, "num_without": times.num_without}
 
 
 def _codecs(totals: ReportTotals) -> dict[str, Any]:
@@ -153,15 +167,15 @@ def _codecs(totals: ReportTotals) -> dict[str, Any]:
 
 def _sizes(sizes: SizeBins, records: SizeBins) -> dict[str, Any]:
     charts, rows = [], []
-    for title, x_title, bins, is_bytes in (
-        ("Bytes of batches", "bytes of a batch, from", sizes, True),
-        ("Records of batches", "records of a batch, from", records, False),
+    for title, axes, bins, is_bytes in (
+        ("Bytes of batches", "batches by bytes of a batch, from", sizes, True),
+        ("Records of batches", "batches by records of a batch, from", records, False),
     ):
         bars = []
         for low, count in bins.bins():
             label = words.bytes_words(low).replace(".0 ", " ") if is_bytes else words.number_words(low)
             bars.append((label, count, f"{label} or more, below twice that: {words.plural(count, 'batch')}"))
-        charts.append(bar_chart(title, x_title, "batches", bars))
+        charts.append(bar_chart(title, axes, bars))
         mean = bins.sum_all / bins.num_all if bins.num_all else 0
         show = words.bytes_words if is_bytes else (lambda value: f"{value:,.4g}")
         rows.append((title, words.number_words(bins.num_all), show(mean), show(bins.highest)))
@@ -179,7 +193,7 @@ def _log_view(row: LogRow, summary: LogSummary, facts: PageFacts, *, with_times:
         "facts": page_tables.log_facts(row, summary),
         "charts": [
             *log_charts(summary),
-            *(times["charts"][:1] if with_times and len(times["rows"]) > 1 else ()),
+            *(chart for *_era, charts in times["eras"] for chart in charts[:1] if with_times),
         ],
         "damage_chart": damage_chart(summary, anchors),
         "places": [page_tables.place_view(place, anchor) for place, anchor in anchors],

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
+from kafka_segments.errors import DecompressionError
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, lost_offsets, wrong_words
 from kafka_segments.report.log_charts import shown_segments
+from kafka_segments.report.log_dirs import disk_words, files_of_log
 from kafka_segments.report.log_summary import DamagedPlace, LogSummary
+from kafka_segments.report.next_steps import Step, dump_steps
 from kafka_segments.report.report_totals import IN_DOUBT, LogRow, ReportTotals, label_of
 from kafka_segments.report.transaction_spans import STATES
 from kafka_segments.report.words import (
@@ -21,12 +24,15 @@ from kafka_segments.report.words import (
 )
 
 __all__ = [
+    "PartitionCard",
     "TableRows",
     "epoch_rows",
-    "finding_rows",
+    "headline",
     "horizon_facts",
     "log_facts",
     "message_rows",
+    "not_read",
+    "partition_cards",
     "partition_rows",
     "place_view",
     "producer_rows",
@@ -38,6 +44,8 @@ __all__ = [
 
 _MAX_PARTITIONS = 1000
 _MAX_ROWS = 60
+_SAID = (Kind.DAMAGE, Kind.LOST, Kind.UNUSED)
+"""Kinds of findings whose words say it all."""
 
 Row = Sequence[str]
 
@@ -54,13 +62,27 @@ class TableRows(NamedTuple):
     note: str = ""
 
 
+class PartitionCard(NamedTuple):
+    """What was found in a partition.
+
+    Attributes:
+        row: of it.
+        findings: id of details in the page, kind (either may be empty), what is wrong, where.
+        steps: what to type to see it.
+    """
+
+    row: LogRow
+    findings: list[tuple[str, str, str, str]]
+    steps: list[Step]
+
+
 def tiles(totals: ReportTotals) -> list[tuple[str, str, str]]:
     """Return the figures at the top: a number, what it counts, and more about it."""
     rows = totals.rows
     size, num_batches = sum(row.size for row in rows), sum(row.num_batches for row in rows)
     topics = {row.topic for row in rows if row.topic}
     states = {state: sum(row.transactions[state] for row in rows) for state in STATES}
-    span = totals.times.window()
+    eras = totals.times.eras()
     lost = sum(row.num_lost for row in rows)
     found = [
         (*_counted(len(rows), "partition"), f"of {plural(len(topics), 'topic')}"),
@@ -76,13 +98,12 @@ def tiles(totals: ReportTotals) -> list[tuple[str, str, str]]:
             ", ".join(f"{count:,} {state}" for state, count in states.items() if count) or "none",
         ),
     ]
-    if span is not None:  # without outliers
-        end = span.start + span.num_bins * span.width
-        first = max(min(row.first_timestamp or 0 for row in rows), span.start)
-        last = min(max(row.last_timestamp or 0 for row in rows), end)
-        found.append(
-            (duration_words(last - first), "of time", f"{time_words(first)} to {time_words(last)} UTC")
-        )
+    if eras:
+        first = max(min(row.first_timestamp or 0 for row in rows), eras[0].start)
+        last = min(max(row.last_timestamp or 0 for row in rows), eras[0].end)
+        more = f"{time_words(first)} to {time_words(last)} UTC"
+        more += f", and {plural(len(eras) - 1, 'time')} far from it" * (len(eras) > 1)
+        found.append((duration_words(last - first), "of time", more))
     return found
 
 
@@ -91,8 +112,13 @@ def _counted(number: int, noun: str) -> tuple[str, str]:
     return first, second
 
 
-def verdict(totals: ReportTotals, skipped: Sequence[str]) -> tuple[str, str]:
-    """Return a class of the style sheet and sentences: whether something is wrong, and what was not read."""
+def verdict(totals: ReportTotals, rest: Sequence[str]) -> tuple[str, str]:
+    """Return a class of the style sheet and a sentence: whether something is wrong.
+
+    Args:
+        totals: of the report.
+        rest: what was not read.
+    """
     counts = totals.num_findings
     parts = [
         ("damaged place", "", counts[Kind.DAMAGE.value]),
@@ -103,30 +129,72 @@ def verdict(totals: ReportTotals, skipped: Sequence[str]) -> tuple[str, str]:
         ("log", " that could not be read", len(totals.failures)),
     ]
     wrong = [plural(count, noun) + more for noun, more, count in parts if count]
-    not_read = [f"{counts[kind.value]:,} {kind.value}" for kind in LEFT_OUT_KINDS if counts[kind.value]]
-    not_read = [*skipped, *not_read]
-    rest = f" Not read: {'. '.join(not_read)}." if not_read else ""
     if wrong:
-        return "bad", f"Something is wrong: {', '.join(wrong)}.{rest}"
-    return "good", f"Nothing is damaged or missing{' in what was read' if rest else ''}.{rest}"
+        return "bad", f"Something is wrong: {', '.join(wrong)}."
+    return "good", f"Nothing is damaged or missing{' in what was read' if rest else ''}."
 
 
-def finding_rows(totals: ReportTotals, anchors: dict[int, str]) -> TableRows:
-    """Return all findings: id of details, kind, partition, offsets, what is wrong; what is wrong first.
+def not_read(totals: ReportTotals, skipped: Sequence[str]) -> list[str]:
+    """Return what was not read, in words."""
+    counts = totals.num_findings
+    return [*skipped, *(f"{counts[one.value]:,} {one.value}" for one in LEFT_OUT_KINDS if counts[one.value])]
+
+
+def headline(totals: ReportTotals) -> str:
+    """Return a sentence on what is lost; empty if nothing is wrong."""
+    num_lost, num_wrong = sum(row.num_lost for row in totals.rows), sum(row.is_wrong for row in totals.rows)
+    if not num_wrong:
+        return ""
+    lost = f"{plural(num_lost, 'record')} lost in {sum(row.num_lost > 0 for row in totals.rows):,}"
+    first = lost if num_lost else f"No record is known to be lost; findings in {num_wrong:,}"
+    return f"{first} of {plural(len(totals.rows), 'partition')}."
+
+
+def partition_cards(totals: ReportTotals, anchors: dict[int, str]) -> tuple[list[PartitionCard], str]:
+    """Return the findings by partition, those that have lost the most first; and what was left out.
 
     Args:
         totals: of the report.
         anchors: ids of details in the page, by the `id()` of a finding.
     """
-    failed = [("", "not read", name, "-", str(error)) for name, error in totals.failures[:_MAX_ROWS]]
-    rows = [*failed, *((anchors.get(id(one), ""), *_finding_row(one)) for one in totals.findings)]
-    num_all = totals.num_findings.total() + len(totals.failures)
-    return TableRows(rows, _note(len(rows), num_all, "finding"))
+    cards: dict[str, PartitionCard] = {}
+    for row, one in totals.findings:
+        card = cards.setdefault(row.anchor, PartitionCard(row, [], _dumps(row, one)))
+        kind = "" if one.kind in _SAID else label_of(one)
+        card.findings.append((anchors.get(id(one), ""), kind, _words(one), _where(row, one)))
+    note = _note(len(totals.findings), totals.num_findings.total(), "finding")
+    return sorted(cards.values(), key=lambda one: (not one.row.is_wrong, -one.row.num_lost)), note
 
 
-def _finding_row(one: Finding) -> Row:
-    name = f"{one.topic}-{one.partition}" if one.topic else (one.path or "").rpartition("/")[2]
-    return label_of(one), name, _offsets(one.first_offset, one.last_offset), one.message
+def _dumps(row: LogRow, worst: Finding) -> list[Step]:
+    """Return commands that show a partition's damage, in the copy of its worst finding."""
+    place = next((one for one in row.places if f"{worst.path}/".startswith(f"{one}/")), row.places[0])
+    if row.lost or worst.damage is None or worst.last_offset is None:
+        return dump_steps(place, row.lost)
+    return dump_steps(place, [(0, worst.last_offset + 1)])
+
+
+def _words(one: Finding) -> str:
+    """Return what is wrong, without the path."""
+    if one.kind in LEFT_OUT_KINDS:
+        return one.message
+    if one.damage is None or one.error is None:
+        return one.detail
+    what = "missing" if one.kind is Kind.LOST else wrong_words(one.error)
+    first, last = one.first_offset, one.last_offset
+    if first is None or last is None or isinstance(one.error, DecompressionError):
+        return f"{what}; {lost_offsets(one.damage)}"
+    return f"{what}, {plural(last - first + 1, 'record')}, offsets {first} to {last}"
+
+
+def _where(row: LogRow, one: Finding) -> str:
+    """Return the file, by its name where the partition has one directory, and the position."""
+    path = one.path or ""
+    if len(row.places) == 1:
+        path = path.removeprefix(row.places[0]).lstrip("/")
+    position = "" if one.position is None else f"position {one.position}"
+    end = "" if one.end_position in (None, one.position) else f" to {one.end_position}"
+    return ", ".join(filter(None, (path, position + end)))
 
 
 def _offsets(first: int | None, last: int | None) -> str:
@@ -140,7 +208,7 @@ def partition_rows(totals: ReportTotals, anchors: set[str]) -> TableRows:
     ordered = sorted(totals.rows, key=lambda row: (not row.is_wrong, -row.size))[:_MAX_PARTITIONS]
     rows = [
         (row.anchor if row.anchor in anchors else "", row.is_wrong, _partition_row(row))
-        for row in sorted(ordered, key=lambda row: (row.topic, row.partition, row.name))
+        for row in sorted(ordered, key=lambda row: (not row.is_wrong, row.topic, row.partition, row.name))
     ]
     return TableRows(rows, _note(len(rows), len(totals.rows), "partition"))
 
@@ -183,7 +251,8 @@ def log_facts(row: LogRow, summary: LogSummary) -> list[tuple[str, str]]:
     ]
     if end.is_live:
         facts.append(("broker", "a running broker has it open"))
-    return [*facts, ("segments", f"{number_words(row.num_segments)}, {bytes_words(row.size)}")]
+    facts.append(("segments", f"{number_words(row.num_segments)}, {bytes_words(row.size)}"))
+    return [*facts, ("on disk", disk_words(files_of_log(log)))]
 
 
 def place_view(place: DamagedPlace, anchor: str) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_segments.errors import KafkaFormatError, TransactionInDoubtError
-from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, worst_first
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, copy_words, lost_spans, worst_first
 from kafka_segments.report.bins import SizeBins, TimeBins
 from kafka_segments.report.log_summary import LogSummary
+from kafka_segments.report.next_steps import MAX_DUMPS
 from kafka_segments.report.payload_samples import CodecTotals
 
 __all__ = ["IN_DOUBT", "LogRow", "ReportTotals", "label_of"]
@@ -51,6 +52,9 @@ class LogRow:
         num_findings: what else is wrong.
         is_live: a broker has it open.
         anchor: id of its section in the page; empty without one.
+        places: its directories, or the file.
+        verdict: what is lost of it, in words; empty if nothing is wrong.
+        lost: the first offsets that are lost, as first offset and offset after the last one.
     """
 
     name: str
@@ -73,6 +77,9 @@ class LogRow:
     num_findings: int
     is_live: bool
     anchor: str
+    places: Sequence[str]
+    verdict: str
+    lost: Sequence[tuple[int, float]]
 
     @property
     def is_wrong(self) -> bool:
@@ -107,7 +114,7 @@ class ReportTotals:
     num_findings: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[str, KafkaFormatError]] = field(default_factory=list)
     status: int = 0
-    _findings: list[tuple[int, int, Finding]] = field(default_factory=list)
+    _findings: list[tuple[int, int, LogRow, Finding]] = field(default_factory=list)
     _details: list[tuple[bool, int, int, LogSummary]] = field(default_factory=list)
 
     def add(self, summary: LogSummary) -> None:
@@ -122,7 +129,7 @@ class ReportTotals:
         self.batch_records.add_all(summary.batch_records)
         for codec, totals in summary.codecs.totals.items():
             self.codecs.setdefault(codec, CodecTotals()).add(totals)
-        self._add_findings(summary)
+        self._add_findings(summary, row)
         entry = row.is_wrong, row.size, -len(self.rows), summary
         (heapq.heappush if len(self._details) < self.max_details else heapq.heappushpop)(self._details, entry)
 
@@ -131,12 +138,12 @@ class ReportTotals:
         self.failures.append((name, error))
         self.status = 2
 
-    def _add_findings(self, summary: LogSummary) -> None:
+    def _add_findings(self, summary: LogSummary, row: LogRow) -> None:
         found = [*(one.finding for one in summary.places), *summary.findings]
         for one in found:
             self._count(label_of(one), one.kind, 1)
             # The number breaks ties: of those that are as bad, the first ones are kept.
-            entry = -worst_first(one), -self.num_findings.total(), one
+            entry = -worst_first(one), -self.num_findings.total(), row, one
             keep = heapq.heappush if len(self._findings) < _MAX_FINDINGS else heapq.heappushpop
             keep(self._findings, entry)
         for kind, number in summary.more_places.items():
@@ -150,16 +157,17 @@ class ReportTotals:
             self.status = max(self.status, 1)
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[tuple[LogRow, Finding]]:
         """The worst findings of all logs, at most two hundred, the worst first."""
-        return [one for *_order, one in sorted(self._findings, key=lambda entry: entry[:2], reverse=True)]
+        ordered = sorted(self._findings, key=lambda entry: entry[:2], reverse=True)
+        return [(row, one) for *_order, row, one in ordered]
 
     @property
     def details(self) -> list[tuple[LogRow, LogSummary]]:
-        """The logs to show in detail, in the order in which they were added."""
+        """The logs to show in detail: those with something wrong first."""
         return sorted(
             ((self.rows[-order - 1], summary) for _wrong, _size, order, summary in self._details),
-            key=lambda one: (one[0].topic, one[0].partition),
+            key=lambda one: (not one[0].is_wrong, one[0].topic, one[0].partition),
         )
 
     @property
@@ -186,6 +194,8 @@ def _row(summary: LogSummary, anchor: str) -> LogRow:
     firsts = [one.first_timestamp for one in segments if one.first_timestamp is not None]
     lasts = [one.last_timestamp for one in segments if one.last_timestamp is not None]
     not_wrong = (*LEFT_OUT_KINDS, Kind.REMARK)
+    findings = [one for one in summary.findings if one.kind not in not_wrong]
+    wrong = [one for one in (*summary.damage_findings, *findings) if one.kind is not Kind.PENDING]
     return LogRow(
         summary.name,
         log.topic,
@@ -204,7 +214,10 @@ def _row(summary: LogSummary, anchor: str) -> LogRow:
         summary.num_places,
         sum(end - first for first, end in summary.lost),
         sum(one.num_absent for one in segments),
-        sum(one.kind not in not_wrong for one in summary.findings),
+        len(findings),
         log.end.is_live,
         anchor,
+        log.copies if log.topic else [segments[0].path],
+        copy_words(summary.name, wrong) if wrong else "",
+        lost_spans(wrong)[:MAX_DUMPS],
     )

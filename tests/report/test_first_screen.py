@@ -1,0 +1,126 @@
+"""What a page says first: whose the logs are, what is lost where, what to type next, which works."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.builders.samples import RECORDED
+from tests.log.tiers import copy_of, kafkas
+from tests.report import logs
+
+from kafka_segments.cli import console
+from kafka_segments.cli.main import main
+from kafka_segments.report.next_steps import shell_word
+
+IDS = "node.id 3, cluster.id abc, directory.id AAAAAAAAAAAAAAAAAAAAAQ"
+META = "version=1\nnode.id=3\ncluster.id=abc\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ\n"
+HOSTILE = "it's $(touch hurt) `id`\n\x1b[2J\u202e\u2066\\x41 *"
+
+
+def first_screen(directory: Path, *words: str) -> str:
+    """The text above the charts, without tags."""
+    page = directory.parent / "page.html"
+    main(["report", str(directory), "-o", str(page), *words])
+    text = page.read_text(encoding="utf-8")
+    page.unlink()
+    return html.unescape(
+        re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", text[text.index("<h1>") : text.index('id="time"')]))
+    )
+
+
+def lines_of(directory: Path) -> list[str]:
+    """The commands of the page of a directory."""
+    page = directory.parent / "page.html"
+    main(["report", str(directory), "-o", str(page)])
+    lines = re.findall(r'<p class="step"><code>(.*?)</code>', page.read_text(encoding="utf-8"))
+    return [html.unescape(line) for line in lines]
+
+
+def run(line: str, cwd: Path) -> int:
+    """Give a line to a shell; an own command is the one of this environment."""
+    environment = {**os.environ, "PATH": f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "-c", line], cwd=cwd, env=environment, capture_output=True, check=False
+    ).returncode
+
+
+def test_it_says_whose_it_is_and_what_is_lost_where(tmp_path: Path) -> None:
+    directory = tmp_path / "logs"
+    logs.damaged(directory / "orders-1")
+    logs.plain_and_gzip(directory / "orders-0")
+    (directory / "meta.properties").write_text(META)
+    for number, path in enumerate(sorted(directory.rglob("*.log"))):
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    said = first_screen(directory)
+    for words in (
+        "6 records lost in 1 of 2 partitions.",
+        f"{directory} {IDS}",
+        "2 partitions, ",
+        "last written from 2023-11-14 22:13:20 to 2023-11-14 22:13:22 UTC",
+        "orders-1 : 6 records lost, offsets 2 to 3, 6 to 9; the rest is readable",
+        "the checksum of the batch is wrong, 2 records, offsets 2 to 3",
+        "missing, 4 records, offsets 6 to 9",
+        "1 sound partition",
+    ):
+        assert words in said, words
+    assert said.index("1 sound partition") > said.index("the checksum of the batch")
+    assert said.count(f"{directory}/orders-1 0") == 0, "the findings name the file alone"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "no meta.properties: the broker is not known"),
+        ("broker.id=7\n", "broker.id 7, cluster.id not set, directory.id not set"),
+        ("version=1\n", "meta.properties cannot be read: there is no node.id"),
+    ],
+)
+def test_it_says_what_is_known_of_the_broker(tmp_path: Path, content: str | None, said: str) -> None:
+    logs.plain_and_gzip(tmp_path / "logs" / "orders-0")
+    if content is not None:
+        (tmp_path / "logs" / "meta.properties").write_text(content)
+    assert said in first_screen(tmp_path / "logs")
+
+
+def test_each_line_runs_whatever_the_names(tmp_path: Path) -> None:
+    directory = tmp_path / HOSTILE
+    logs.damaged(directory / "orders-1")
+    lines = lines_of(directory)
+    verbs = [line.split()[1] for line in lines]
+    assert verbs == ["verify", "salvage", "dump", "dump"]
+    assert all(line.isprintable() for line in lines)
+    assert [run(line, tmp_path) for line in lines] == [1, 1, 1, 1]
+    assert sorted(os.listdir(tmp_path)) == sorted(["page.html", "salvaged", HOSTILE])
+
+
+def test_a_sound_log_has_nothing_to_salvage(tmp_path: Path) -> None:
+    logs.plain_and_gzip(tmp_path / "logs" / "orders-0")
+    assert lines_of(tmp_path / "logs") == [f"kafka-segments verify {tmp_path / 'logs'}"]
+
+
+def test_the_lines_of_a_tier_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kafkas(copy_of(RECORDED / "kafka-4.3/clean/transactions-0"), tmp_path / "tier")
+    (path, *_others) = sorted((tmp_path / "tier").rglob("*.log"))
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1
+    path.write_bytes(data)
+    lines = lines_of(tmp_path / "tier")
+    assert [line.split()[1] for line in lines] == ["verify", "salvage", "dump"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(console, "silence_stdout", lambda: None)  # it is pytest's here
+    assert [main(shlex.split(line)[1:]) for line in lines] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a b", "it's", "$(x)`y`", HOSTILE, os.fsdecode(b"\xff'\\\x01\xe2\x80\xae9"), "é—"]
+)
+def test_a_shell_reads_a_word_as_it_was(text: str) -> None:
+    done = subprocess.run(["bash", "-c", f"printf %s. {shell_word(text)}"], capture_output=True, check=True)
+    assert done.stdout == os.fsencode(text) + b"."
+    assert shell_word(text).isprintable()
