@@ -16,6 +16,7 @@ from typing import Any
 
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.broker.by_hand import ByHand
 from tests.broker.partitions import Partition, Row, row_of, segment_files
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit, RecordingError
@@ -68,16 +69,20 @@ class Observed:
     dump: dict[str, str] = field(default_factory=dict)
 
 
-def run(partitions: Sequence[Partition], work: Path) -> Observed:
-    """Let a broker of 4.3.1 take partitions, and read them."""
+def run(given: Sequence[Partition], by_hand: ByHand, work: Path) -> Observed:
+    """Let a broker of 4.3.1 take partitions, and read them; one is put in as a page says."""
     kit = Kit("k4", str(HERE / "java"))
     node = Node(kit, work / "node")
+    partitions = [*given, by_hand.partition]
     seen = Observed(partitions)
     with node.start():
-        create(node.bootstrap, partitions)
-    for partition in partitions:
+        create(node.bootstrap, given)
+        by_hand.while_running(node)
+    for partition in given:
         put_in(partition, node.data)
+    by_hand.while_stopped(node)
     with node.start() as broker:
+        by_hand.when_started(node)
         topics = [partition.topic for partition in partitions]
         seen.java = [json.loads(line) for line in kit.run("Read", node.bootstrap, *topics).splitlines()]
         seen.librdkafka = {level: read_by_librdkafka(node.bootstrap, topics, level) for level in ISOLATIONS}

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import pytest
 from tests.broker import harness, written
+from tests.broker.by_hand import ByHand
 from tests.broker.harness import ISOLATIONS, Observed
 from tests.broker.partitions import Partition, recorded, segment_files, without_index
 
 pytestmark = pytest.mark.broker
 
 RECORDED = ("codec-zstd", "transactions", "open-transaction", "multi")
+# Put in by the commands of docs/cookbook/broker.md.
+BY_HAND = "orders"
 # A control: of this one the log must speak.
 WITHOUT_INDEX = "codec-none-without-index"
 
@@ -24,10 +27,11 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Observed:
     work = tmp_path_factory.mktemp("broker")
     partitions = written.make(work / "written") + [recorded(name) for name in RECORDED]
     partitions.append(without_index(recorded("codec-none"), work / "without-index"))
-    return harness.run(partitions, work)
+    (work / "by-hand").mkdir()
+    return harness.run(partitions, ByHand(work / "by-hand"), work)
 
 
-@pytest.fixture(params=[*written.MAKERS, *RECORDED, WITHOUT_INDEX])
+@pytest.fixture(params=[*written.MAKERS, *RECORDED, BY_HAND, WITHOUT_INDEX])
 def partition(request: pytest.FixtureRequest, everything: Observed) -> Partition:
     """Each of the partitions."""
     return next(one for one in everything.partitions if one.topic == request.param)

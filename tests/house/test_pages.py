@@ -128,7 +128,7 @@ def test_the_source_archive_has_what_readme_leads_to() -> None:
 # Flags of other programs: spark-submit, flock, pytest, Nim's compiler, ddrescue, rsync, Kafka's scripts,
 # codegen.py, those of tests; a colour of a style.
 OTHERS = (
-    "archives broker-id check checksum conf config count deploy-mode describe election-type fill-mode "
+    "archives broker-id check checksum conf config count create deploy-mode describe election-type fill-mode "
     "first from-beginning full good ignore-formatted isolation-level max-messages no-scrape nonblock "
     "out overflowChecks parallel py-files randomly-seed reader-property require reset-offsets resume "
     "retry-passes start-offset target verb"

@@ -131,7 +131,14 @@ PYTHON_RUN_BY = {
         "partition_by_key": f"{SPARK}::test_the_code_of_the_pages_runs",
     },
 }
-RUN_BY |= RUN_BY_GUIDES
+RUN_BY_SERVERS = {
+    "docs/cookbook/broker.md": {
+        "": "tests/broker/test_broker.py::test_the_broker_takes_the_files_as_they_are"
+    },
+    "docs/cookbook/s3.md": {"": "tests/io/test_cookbook_page.py::test_the_recipe_for_s3_does_what_it_shows"},
+}
+RUN_BY |= RUN_BY_GUIDES | RUN_BY_SERVERS
+PYTHON_RUN_BY |= RUN_BY_SERVERS
 PYTHON_RUN_BY |= RUN_BY_GUIDES
 TESTS = {test for lists in (RUN_BY, PYTHON_RUN_BY) for found in lists.values() for test in found.values()}
 
