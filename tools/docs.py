@@ -123,6 +123,8 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/concepts/compaction.md",
         "docs/concepts/compression.md",
         "docs/concepts/checksums.md",
+        "docs/concepts/requirements.md",
+        "docs/concepts/errata.md",
         "docs/concepts/*.md",
         FORMATS,
         "docs/own-formats.md",

@@ -18,7 +18,7 @@ def lines() -> Iterator[str]:
         yield ""
         yield f"## {section[0].upper()}{section[1:]}"
         yield ""
-        yield "| it says | in | which is | what is right | how it was seen |"
+        yield "| statement | document | verdict | what is right | how we know |"
         yield "|---|---|---|---|---|"
         for row in rows:
             cells = (
