@@ -115,7 +115,7 @@ seq:
     -orig-id: recordsCount
     -batch-column: int32
     type: s4
-    doc: 0 is lawful, compaction leaves such batches.
+    doc: 0 is valid, compaction leaves such batches.
 instances:
   len_header:
     value: sizeof<kafka_record_batch_v2>

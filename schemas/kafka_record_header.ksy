@@ -35,7 +35,7 @@ seq:
     -orig-id: headerValueLength
     -null: -1
     type: kafka_varint
-    doc: Negative for null; -1 is what is written, Kafka takes any.
+    doc: Negative for null; writers use -1, Kafka accepts any.
   - id: value
     -orig-id: Value
     -record-column: binary

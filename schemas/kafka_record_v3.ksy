@@ -99,7 +99,7 @@ types:
         -orig-id: keyLength
         -null: -1
         type: kafka_varint
-        doc: Negative for null; -1 is what is written, Kafka takes any.
+        doc: Negative for null; writers use -1, Kafka accepts any.
       - id: key
         -orig-id: key
         -record-column: binary
@@ -110,7 +110,7 @@ types:
         -orig-id: valueLength
         -null: -1
         type: kafka_varint
-        doc: Negative for null; -1 is what is written, Kafka takes any.
+        doc: Negative for null; writers use -1, Kafka accepts any.
       - id: value
         -orig-id: value
         -record-column: binary

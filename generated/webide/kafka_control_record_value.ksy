@@ -54,7 +54,7 @@ types:
         type: s2
         valid:
           min: 0
-        doc: 0 is what is written; Kafka reads later ones as if they were 0.
+        doc: Writers use 0; Kafka reads later versions as if they were 0.
       - id: coordinator_epoch
         -orig-id: CoordinatorEpoch
         type: s4
@@ -71,7 +71,7 @@ types:
         valid:
           min: 0
           max: 1
-        doc: 0 is what is written.
+        doc: Writers use 0.
       - id: leader_id
         -orig-id: LeaderId
         type: s4

@@ -38,7 +38,7 @@ seq:
     -orig-id: keySize
     -null: -1
     type: s4
-    doc: Negative for null; -1 is what is written.
+    doc: Negative for null; writers use -1.
   - id: key
     -orig-id: key
     -record-column: binary
@@ -53,7 +53,7 @@ seq:
     -orig-id: valueSize
     -null: -1
     type: s4
-    doc: Negative for null; -1 is what is written.
+    doc: Negative for null; writers use -1.
   - id: value
     -orig-id: value
     -codec:
@@ -182,7 +182,7 @@ enums:
     4:
       id: zstd
       -orig-id: ZSTD
-      doc: A number that the field can hold, but never lawful in this format.
+      doc: A number that the field can hold, but never valid in this format.
   message_timestamp_type:
     0:
       id: create_time

@@ -121,7 +121,7 @@ seq:
     -orig-id: recordsCount
     -batch-column: int32
     type: s4
-    doc: 0 is lawful, compaction leaves such batches.
+    doc: 0 is valid, compaction leaves such batches.
   - id: control
     size: 0
     type: control_batch
@@ -251,7 +251,7 @@ types:
             -orig-id: attributes
             -default: 0
             type: s1
-            doc: No bit has a meaning. Writers put 0, readers do not look.
+            doc: No bit has a meaning. Writers write 0; readers ignore it.
           - id: timestamp_delta
             -orig-id: timestampDelta
             -default: 0
@@ -271,7 +271,7 @@ types:
             -orig-id: keyLength
             -null: -1
             type: kafka_varint
-            doc: Negative for null; -1 is what is written, Kafka takes any.
+            doc: Negative for null; writers use -1, Kafka accepts any.
           - id: key
             -orig-id: key
             -record-column: binary
@@ -287,7 +287,7 @@ types:
             -orig-id: valueLength
             -null: -1
             type: kafka_varint
-            doc: Negative for null; -1 is what is written, Kafka takes any.
+            doc: Negative for null; writers use -1, Kafka accepts any.
           - id: value
             -orig-id: value
             -record-column: binary

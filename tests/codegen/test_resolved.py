@@ -78,7 +78,7 @@ CHANGES = {
     "enum": ("1:\n      id: gzip", "7:\n      id: gzip", "/enums/compression/1"),
     "repeat": ("repeat-expr: num_records", "repeat-expr: num_records + 1", "/instances/records/repeat"),
     "position": ("pos: ofs_crc_region", "pos: len_header", "/instances/crc_region/pos"),
-    "doc": ("0 is lawful", "0 is unlawful", "/seq/num_records/doc"),
+    "doc": ("0 is valid", "0 is invalid", "/seq/num_records/doc"),
 }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ class KafkaControlRecordKeyValues(TypedDict, total=False):
 
 KafkaControlRecordKey: Construct = Struct(
     "kafka_control_record_key",
-    # Bytes 0 to 1: version. 0 is what is written. Kafka refuses negative ones.
+    # Bytes 0 to 1: version. Writers use 0. Kafka refuses negative versions.
     "version" / Default(Int16sb, 0),
     # Bytes 2 to 3: type
     "record_type" / Enum(Int16sb, ControlRecordType),

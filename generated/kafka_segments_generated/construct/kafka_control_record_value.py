@@ -83,7 +83,7 @@ class EndTxnMarkerValues(TypedDict, total=False):
 
 EndTxnMarker: Construct = Struct(
     "kafka_control_record_value::end_txn_marker",
-    # Bytes 0 to 1: version. 0 is what is written; Kafka reads later ones as if they were 0.
+    # Bytes 0 to 1: version. Writers use 0; Kafka reads later versions as if they were 0.
     "version" / Default(Valid(Int16sb, least=0), 0),
     # Bytes 2 to 5: CoordinatorEpoch. Epoch of the transaction coordinator that had it written.
     "coordinator_epoch" / Int32sb,
@@ -150,7 +150,7 @@ class LeaderChangeMessageValues(TypedDict, total=False):
 
 LeaderChangeMessage: Construct = Struct(
     "kafka_control_record_value::leader_change_message",
-    # Bytes 0 to 1: Version. 0 is what is written.
+    # Bytes 0 to 1: Version. Writers use 0.
     "version" / Default(Valid(Int16sb, least=0, most=1), 0),
     # Bytes 2 to 5: LeaderId. The node that was elected.
     "leader_id" / Int32sb,

@@ -71,7 +71,7 @@ class Compression(enum.IntEnum):
     snappy = 2
     # One LZ4 frame. In magic 0 the checksum of its header is wrong, and has to be (KAFKA-3160).
     lz4 = 3
-    # A number that the field can hold, but never lawful in this format.
+    # A number that the field can hold, but never valid in this format.
     zstd = 4
 
 
@@ -144,7 +144,7 @@ KafkaMessageLegacy: Construct = Struct(
     "kafka_message_legacy",
     # From byte 0
     "header" / MessageHeader,
-    # keySize. Negative for null; -1 is what is written.
+    # keySize. Negative for null; writers use -1.
     "len_key" / Derived(
         Int32sb,
         lambda this: length_of(this, "key", absent=-1),
@@ -153,7 +153,7 @@ KafkaMessageLegacy: Construct = Struct(
     ),
     # key. Not there if it is null, empty if it is empty.
     "key" / If(lambda this: this.len_key >= 0, Bytes(lambda this: this.len_key)),
-    # valueSize. Negative for null; -1 is what is written.
+    # valueSize. Negative for null; writers use -1.
     "len_value" / Derived(
         Int32sb,
         lambda this: length_of(this, "value", absent=-1),

@@ -71,7 +71,7 @@ class RecordBodyValues(TypedDict, total=False):
 
 RecordBody: Construct = Struct(
     "kafka_record::record_body",
-    # Byte 0: attributes. No bit has a meaning. Writers put 0, readers do not look.
+    # Byte 0: attributes. No bit has a meaning. Writers write 0; readers ignore it.
     "attributes" / Default(Int8sb, 0),
     # From byte 1: timestampDelta. In milliseconds, to be added to the batch's `base_timestamp`. It
     # may be negative, and is not looked at if the batch has the timestamp type `log_append_time`.
@@ -91,7 +91,7 @@ RecordBody: Construct = Struct(
         given="offset",
         solve=lambda this, it: it - this._parent.base_offset,
     ),
-    # keyLength. Negative for null; -1 is what is written, Kafka takes any.
+    # keyLength. Negative for null; writers use -1, Kafka accepts any.
     "len_key" / Derived(
         KafkaVarint,
         lambda this: length_of(this, "key", absent=-1),
@@ -100,7 +100,7 @@ RecordBody: Construct = Struct(
     ),
     # key. Not there if it is null, empty if it is empty.
     "key" / If(lambda this: this.len_key.value >= 0, Bytes(lambda this: this.len_key.value)),
-    # valueLength. Negative for null; -1 is what is written, Kafka takes any.
+    # valueLength. Negative for null; writers use -1, Kafka accepts any.
     "len_value" / Derived(
         KafkaVarint,
         lambda this: length_of(this, "value", absent=-1),

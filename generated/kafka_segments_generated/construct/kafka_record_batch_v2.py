@@ -173,7 +173,7 @@ KafkaRecordBatchV2: Construct = Struct(
     # Bytes 41 to 44: baseSequence. The sequence number of the first record, -1 for none. 0 comes
     # after 2147483647.
     "base_sequence" / Default(Int32sb, -1),
-    # Bytes 45 to 48: recordsCount. 0 is lawful, compaction leaves such batches.
+    # Bytes 45 to 48: recordsCount. 0 is valid, compaction leaves such batches.
     "num_records" / Derived(Int32sb, lambda this: count_of(this, "records"), follows="records"),
     # The size of the fields above.
     "len_header" / Value(49),

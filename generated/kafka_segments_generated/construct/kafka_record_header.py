@@ -45,7 +45,7 @@ KafkaRecordHeader: Construct = Struct(
     ),
     # headerKey
     "key" / Bytes(lambda this: this.len_key.value),
-    # headerValueLength. Negative for null; -1 is what is written, Kafka takes any.
+    # headerValueLength. Negative for null; writers use -1, Kafka accepts any.
     "len_value" / Derived(
         KafkaVarint,
         lambda this: length_of(this, "value", absent=-1),

@@ -88,7 +88,7 @@ RecordBody: Construct = Struct(
         given="offset",
         solve=lambda this, it: it - this._parent.base_offset,
     ),
-    # keyLength. Negative for null; -1 is what is written, Kafka takes any.
+    # keyLength. Negative for null; writers use -1, Kafka accepts any.
     "len_key" / Derived(
         KafkaVarint,
         lambda this: length_of(this, "key", absent=-1),
@@ -97,7 +97,7 @@ RecordBody: Construct = Struct(
     ),
     # key. Not there if it is null, empty if it is empty.
     "key" / If(lambda this: this.len_key.value >= 0, Bytes(lambda this: this.len_key.value)),
-    # valueLength. Negative for null; -1 is what is written, Kafka takes any.
+    # valueLength. Negative for null; writers use -1, Kafka accepts any.
     "len_value" / Derived(
         KafkaVarint,
         lambda this: length_of(this, "value", absent=-1),

@@ -35,5 +35,5 @@ class KafkaControlRecordKey(KaitaiStruct):
     def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
     version: int  # s2be at byte 0
-    """0 is what is written. Kafka refuses negative ones."""
+    """Writers use 0. Kafka refuses negative versions."""
     record_type: KafkaControlRecordKey.ControlRecordType | int  # s2be at byte 2; type

@@ -40,7 +40,7 @@ class KafkaControlRecordValue(KaitaiStruct):
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
         version: int  # s2be at byte 0
-        """0 is what is written; Kafka reads later ones as if they were 0."""
+        """Writers use 0; Kafka reads later versions as if they were 0."""
         coordinator_epoch: int  # s4be at byte 2; CoordinatorEpoch
         """Epoch of the transaction coordinator that had it written."""
 
@@ -50,7 +50,7 @@ class KafkaControlRecordValue(KaitaiStruct):
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
         version: int  # s2be at byte 0; Version
-        """0 is what is written."""
+        """Writers use 0."""
         leader_id: int  # s4be at byte 2; LeaderId
         """The node that was elected."""
         num_voters: KafkaControlRecordValue.CompactArrayLength  # at byte 6

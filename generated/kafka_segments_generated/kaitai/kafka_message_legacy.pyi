@@ -30,7 +30,7 @@ class KafkaMessageLegacy(KaitaiStruct):
         to be (KAFKA-3160).
         """
         zstd = 4
-        """A number that the field can hold, but never lawful in this format."""
+        """A number that the field can hold, but never valid in this format."""
 
     class MessageTimestampType(IntEnum):
         create_time = 0
@@ -48,11 +48,11 @@ class KafkaMessageLegacy(KaitaiStruct):
     """The first of the two fields in front, the offset of the message."""
     header: KafkaMessageLegacy.MessageHeader  # at byte 0
     len_key: int  # s4be; keySize
-    """Negative for null; -1 is what is written."""
+    """Negative for null; writers use -1."""
     key: bytes | None  # None if its condition does not hold
     """Not there if it is null, empty if it is empty."""
     len_value: int  # s4be; valueSize
-    """Negative for null; -1 is what is written."""
+    """Negative for null; writers use -1."""
     value: bytes | None  # None if its condition does not hold
     """Not there if it is null, empty if it is empty."""
     @property

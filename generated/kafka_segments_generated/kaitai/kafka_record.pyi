@@ -74,7 +74,7 @@ class KafkaRecord(KaitaiStruct):
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
         attributes: int  # s1 at byte 0
-        """No bit has a meaning. Writers put 0, readers do not look."""
+        """No bit has a meaning. Writers write 0; readers ignore it."""
         timestamp_delta: KafkaVarlong  # at byte 1; timestampDelta
         """In milliseconds, to be added to the batch's `base_timestamp`. It may
         be negative, and is not looked at if the batch has the timestamp type
@@ -83,11 +83,11 @@ class KafkaRecord(KaitaiStruct):
         offset_delta: KafkaVarint  # offsetDelta
         """To be added to the batch's `base_offset`."""
         len_key: KafkaVarint  # keyLength
-        """Negative for null; -1 is what is written, Kafka takes any."""
+        """Negative for null; writers use -1, Kafka accepts any."""
         key: bytes | None  # None if its condition does not hold
         """Not there if it is null, empty if it is empty."""
         len_value: KafkaVarint  # valueLength
-        """Negative for null; -1 is what is written, Kafka takes any."""
+        """Negative for null; writers use -1, Kafka accepts any."""
         value: bytes | None  # None if its condition does not hold
         """Not there if it is null (in a compacted topic: a tombstone), empty if
         it is empty.

@@ -80,7 +80,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
     2147483647.
     """
     num_records: int  # s4be at byte 45; recordsCount
-    """0 is lawful, compaction leaves such batches."""
+    """0 is valid, compaction leaves such batches."""
     @property
     def len_header(self) -> int:
         """The size of the fields above."""

@@ -23,7 +23,7 @@ class KafkaRecordHeader(KaitaiStruct):
     """Never there, a check."""
     key: bytes  # headerKey
     len_value: KafkaVarint  # headerValueLength
-    """Negative for null; -1 is what is written, Kafka takes any."""
+    """Negative for null; writers use -1, Kafka accepts any."""
     value: bytes | None  # Value; None if its condition does not hold
     """Not there if it is null, empty if it is empty."""
     @property

@@ -83,11 +83,11 @@ class KafkaRecordV3(KaitaiStruct):
         offset_delta: KafkaVarint  # offsetDelta
         """To be added to the batch's `base_offset`."""
         len_key: KafkaVarint  # keyLength
-        """Negative for null; -1 is what is written, Kafka takes any."""
+        """Negative for null; writers use -1, Kafka accepts any."""
         key: bytes | None  # None if its condition does not hold
         """Not there if it is null, empty if it is empty."""
         len_value: KafkaVarint  # valueLength
-        """Negative for null; -1 is what is written, Kafka takes any."""
+        """Negative for null; writers use -1, Kafka accepts any."""
         value: bytes | None  # None if its condition does not hold
         """Not there if it is null (in a compacted topic: a tombstone), empty if
         it is empty.

@@ -134,7 +134,7 @@ types:
       - id: version
         -orig-id: version
         type: s2
-        doc: 0 is what is written. Kafka refuses negative ones.
+        doc: Writers use 0. Kafka refuses negative versions.
       - id: record_type
         -orig-id: type
         type: s2
@@ -247,7 +247,7 @@ types:
       - id: len_value
         -orig-id: headerValueLength
         type: kafka_varint
-        doc: Negative for null; -1 is what is written, Kafka takes any.
+        doc: Negative for null; writers use -1, Kafka accepts any.
       - id: value
         -orig-id: Value
         size: len_value.value
@@ -390,7 +390,7 @@ types:
           - id: attributes
             -orig-id: attributes
             type: s1
-            doc: No bit has a meaning. Writers put 0, readers do not look.
+            doc: No bit has a meaning. Writers write 0; readers ignore it.
           - id: timestamp_delta
             -orig-id: timestampDelta
             type: kafka_varlong
@@ -405,7 +405,7 @@ types:
           - id: len_key
             -orig-id: keyLength
             type: kafka_varint
-            doc: Negative for null; -1 is what is written, Kafka takes any.
+            doc: Negative for null; writers use -1, Kafka accepts any.
           - id: key
             -orig-id: key
             size: len_key.value
@@ -414,7 +414,7 @@ types:
           - id: len_value
             -orig-id: valueLength
             type: kafka_varint
-            doc: Negative for null; -1 is what is written, Kafka takes any.
+            doc: Negative for null; writers use -1, Kafka accepts any.
           - id: value
             -orig-id: value
             size: len_value.value
@@ -593,7 +593,7 @@ types:
       - id: num_records
         -orig-id: recordsCount
         type: s4
-        doc: 0 is lawful, compaction leaves such batches.
+        doc: 0 is valid, compaction leaves such batches.
     instances:
       len_header:
         value: sizeof<kafka_record_batch_v2>

@@ -21,7 +21,7 @@ seq:
   - id: version
     -orig-id: version
     type: s2
-    doc: 0 is what is written. Kafka refuses negative ones.
+    doc: Writers use 0. Kafka refuses negative versions.
   - id: record_type
     -orig-id: type
     type: s2

@@ -33,7 +33,7 @@ seq:
   - id: len_key
     -orig-id: keySize
     type: s4
-    doc: Negative for null; -1 is what is written.
+    doc: Negative for null; writers use -1.
   - id: key
     -orig-id: key
     size: len_key
@@ -42,7 +42,7 @@ seq:
   - id: len_value
     -orig-id: valueSize
     type: s4
-    doc: Negative for null; -1 is what is written.
+    doc: Negative for null; writers use -1.
   - id: value
     -orig-id: value
     size: len_value
@@ -131,7 +131,7 @@ enums:
     4:
       id: zstd
       -orig-id: ZSTD
-      doc: A number that the field can hold, but never lawful in this format.
+      doc: A number that the field can hold, but never valid in this format.
   message_timestamp_type:
     0:
       id: create_time

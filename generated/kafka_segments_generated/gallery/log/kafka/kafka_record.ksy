@@ -78,7 +78,7 @@ types:
       - id: attributes
         -orig-id: attributes
         type: s1
-        doc: No bit has a meaning. Writers put 0, readers do not look.
+        doc: No bit has a meaning. Writers write 0; readers ignore it.
       - id: timestamp_delta
         -orig-id: timestampDelta
         type: kafka_varlong
@@ -93,7 +93,7 @@ types:
       - id: len_key
         -orig-id: keyLength
         type: kafka_varint
-        doc: Negative for null; -1 is what is written, Kafka takes any.
+        doc: Negative for null; writers use -1, Kafka accepts any.
       - id: key
         -orig-id: key
         size: len_key.value
@@ -102,7 +102,7 @@ types:
       - id: len_value
         -orig-id: valueLength
         type: kafka_varint
-        doc: Negative for null; -1 is what is written, Kafka takes any.
+        doc: Negative for null; writers use -1, Kafka accepts any.
       - id: value
         -orig-id: value
         size: len_value.value

@@ -84,7 +84,7 @@ seq:
   - id: num_records
     -orig-id: recordsCount
     type: s4
-    doc: 0 is lawful, compaction leaves such batches.
+    doc: 0 is valid, compaction leaves such batches.
 instances:
   len_header:
     value: sizeof<kafka_record_batch_v2>

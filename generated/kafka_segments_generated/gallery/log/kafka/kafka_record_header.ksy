@@ -32,7 +32,7 @@ seq:
   - id: len_value
     -orig-id: headerValueLength
     type: kafka_varint
-    doc: Negative for null; -1 is what is written, Kafka takes any.
+    doc: Negative for null; writers use -1, Kafka accepts any.
   - id: value
     -orig-id: Value
     size: len_value.value
