@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "runtime"), str(ROOT / "generated")]
 
 from compiler.frontend.model import Field, Int, Model, SwitchType  # noqa: E402
-from tools.drawn_layouts import TIMES, Frame, Layouts, Part, Row, Span, Strip  # noqa: E402
+from tools.drawn_layouts import FIRM, TIMES, Frame, Layouts, Part, Row, Span, Strip  # noqa: E402
 from tools.drawn_lookup import lookup  # noqa: E402
 from tools.drawn_svg import draw  # noqa: E402
 
@@ -132,7 +132,7 @@ def segment(model: Model) -> Frame:
     content = _field(model, (SEGMENT, "entry_body"), "content")
     assert isinstance(content.type, SwitchType)
     cases = "; ".join(
-        f"{f'magic {value.value}' if isinstance(value, Int) else 'otherwise'}: {kind.path[-1]}"
+        f"{f'magic{FIRM}{value.value}' if isinstance(value, Int) else 'otherwise'}: {kind.path[-1]}"
         for value, kind in content.type.cases
     )
     rest = Row("content", "the rest", 0, None, cases + ".")

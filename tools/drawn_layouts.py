@@ -33,6 +33,7 @@ from compiler.frontend.model import (
 )
 
 TIMES = "\N{MULTIPLICATION SIGN}"
+FIRM = "\N{NO-BREAK SPACE}"
 BITS_OF_A_GROUP = 7
 """Bits of a varint's byte that belong to the number."""
 
@@ -250,7 +251,7 @@ class Layouts:
                     f"\n{one.number} {one.id}: {_sentence(one.doc, '')}".removesuffix(": ") for one in members
                 ]
             else:
-                said.append("; ".join(f"{one.number} {one.id}" for one in members) + ".")
+                said.append("; ".join(f"{one.number}{FIRM}{one.id}" for one in members) + ".")
         return " ".join(filter(None, said)).strip()
 
     def bits(self, path: Path) -> Frame:

@@ -22,6 +22,8 @@ HEIGHT = 16
 """Height of a byte."""
 LINE = 16
 INSET = 7
+STACK = 6
+"""How far frames stand out that follow one of their kind."""
 NUM_BITS, BIT = 16, 7
 """A field of 16 bits, each so wide; one of 8 is drawn as wide."""
 BRACKET = 20
@@ -176,13 +178,14 @@ class _Layout:
         self._drawing = drawing
         self._left = MARGIN + BRACKET * len(_spans(whole))
         self._brackets = 0
+        self._stacked = 0
         most = max(LEAST_CELLS, *(row.most or 0 for row in _rows(whole) if not row.is_folded))
         self._cell = LEAST_CELLS * CELL / most
 
     def frame(self, frame: Frame, depth: int, offsets: tuple[int, ...]) -> tuple[int, ...]:
         """Draw a frame; return the positions at which the bytes after it may begin, empty if unknown."""
         drawing, inset = self._drawing, depth * INSET
-        left, right = self._left + inset, WIDTH - MARGIN - inset
+        left, right = self._left + inset, WIDTH - MARGIN - inset - self._stacked
         place, top = drawing.back(), drawing.y
         drawing.y += LINE + 2
         drawing.text(left + 8, drawing.y, frame.title, "h")
@@ -192,6 +195,7 @@ class _Layout:
         if any(isinstance(part, Row) and part.bits for part in frame.parts):
             self._bit_numbers(frame.parts[0], left + 8)
         offsets = (0,) if frame.apart else offsets
+        self._stacked += STACK if frame.repeated else 0
         tops = {}
         for part in frame.parts:
             if isinstance(part, Row):
@@ -202,17 +206,18 @@ class _Layout:
             else:
                 offsets = self.frame(part, depth + 1, offsets)
             drawing.y += 7
+        self._stacked -= STACK if frame.repeated else 0
         self._put_behind(place, (left, top, right), repeated=frame.repeated)
         for span in frame.spans:
             self._bracket(span.text, tops[span.first], drawing.y - 3)
-        drawing.y += 6 if frame.repeated else 0
+        drawing.y += STACK if frame.repeated else 0
         return () if frame.repeated or frame.apart else offsets
 
     def _bit_numbers(self, row: Part, left: float) -> None:
         """The numbers of the first and the last bit, above the bits."""
         assert isinstance(row, Row)
         assert row.bits is not None
-        self._drawing.y += 6
+        self._drawing.y += 9
         self._drawing.text(left, self._drawing.y, str(row.bits[2] - 1), "m")
         self._drawing.text(left + NUM_BITS * BIT, self._drawing.y, "0", "m", anchor="end")
         self._drawing.y += 4
@@ -220,9 +225,9 @@ class _Layout:
     def _put_behind(self, place: int, box: tuple[float, float, float], *, repeated: bool) -> None:
         left, top, right = box
         height = self._drawing.y - top
-        shifts = (6, 3, 0) if repeated else (0,)
+        shifts = (STACK, STACK // 2, 0) if repeated else (0,)
         for shift in shifts:
-            width = right - left - (6 if repeated else 0)
+            width = right - left - (STACK if repeated else 0)
             self._drawing.box(left + shift, top + shift, width, height, "f", round_=4, is_back=True)
         self._drawing.put_back(place, len(shifts))
 
@@ -246,7 +251,7 @@ class _Layout:
     def _row(self, row: Row, depth: int, offsets: tuple[int, ...]) -> tuple[int, ...]:
         drawing, left = self._drawing, self._left + depth * INSET
         top, cells = drawing.y, left + OFFSETS + 5
-        right = WIDTH - MARGIN - depth * INSET - 12
+        right = WIDTH - MARGIN - depth * INSET - self._stacked - 12
         for index, offset in enumerate(offsets if row.bits is None else ()):
             drawing.text(left + OFFSETS, top + 12.5 + index * LINE, str(offset), "m", anchor="end")
         if row.bits is not None:
