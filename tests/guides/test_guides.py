@@ -10,13 +10,13 @@ import pytest
 from tests.guides.guide import ROOT, GuideError, Reader, blocks_of, compare, make_place
 
 PAGES = ("README.md", "docs/python.md", "docs/concepts/*.md", "docs/cookbook/*.md", "docs/tutorial/*.md")
-# Pages that are followed beside a server, in tests/broker and tests/io.
-BESIDE_SERVERS = {"docs/cookbook/broker.md", "docs/cookbook/s3.md"}
+# Pages that other tests follow: beside a server, in tests/broker and tests/io, or line by line.
+FOLLOWED_ELSEWHERE = {"docs/cookbook/broker.md", "docs/cookbook/coming-from.md", "docs/cookbook/s3.md"}
 GUIDES = [
     page
     for pattern in PAGES
     for page in sorted(ROOT.glob(pattern))
-    if page.relative_to(ROOT).as_posix() not in BESIDE_SERVERS
+    if page.relative_to(ROOT).as_posix() not in FOLLOWED_ELSEWHERE
 ]
 # Pages whose blocks need Spark, which takes seconds.
 WITH_SPARK = {"docs/tutorial/3-records-to-tables.md", "docs/cookbook/tables.md"}

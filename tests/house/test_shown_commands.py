@@ -112,6 +112,7 @@ PYTHON_RUN_BY = {
         "kafka_segments.duckdb": "tests/duckdb/test_duckdb_relations.py::test_the_code_of_the_page_runs",
     },
     "docs/programs/python.md": {"from kafka_log_segment": PROGRAMS},
+    "docs/cookbook/coming-from.md": {"orders = ": f"{SPARK}::test_the_code_of_the_pages_runs"},
     "docs/spark.md": {
         "history = ": f"{SPARK}::test_the_code_of_the_pages_runs",
         "take_snapshot": f"{SPARK}::test_the_code_of_the_pages_runs",

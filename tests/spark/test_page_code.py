@@ -1,4 +1,4 @@
-"""The Python of docs/spark.md, writing.md and streaming.md runs as it stands, but for the paths."""
+"""The Python of docs/spark.md and the pages beside it runs as it stands, but for the paths."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def test_the_code_of_the_pages_runs(spark: SparkSession, logs: Path, tmp_path: P
     assert found["history"].count() == 4
     paths = {"s3a://archive/logs": logs, "/shared/orders.snapshot": tmp_path / "snapshot"}
     assert run("spark.md", "take_snapshot", paths, spark=spark)["frame"].count() == 4
+    orders = run("cookbook/coming-from.md", "orders = ", {"logs": logs}, spark=spark)["orders"]
+    assert {"headers", "timestampType"} < set(orders.columns) and orders.count() == 4
     restored = tmp_path / "restored"
     run("writing.md", "kept.write", {"/archive": logs, "/restored": restored}, spark=spark)
     read = spark.read.format("kafka-segments").load(str(restored))
