@@ -47,6 +47,27 @@ def test_magic_3_is_not_compatible() -> None:
     assert len(batch) < len(kafka_segments.encode_records(rows))
 
 
+def test_magic_3_has_a_number_of_records() -> None:
+    rows = [{"value": b"a"}, {"value": b"b"}, {"value": b"c"}]
+    batch = kafka_segments.encode_records(rows, magic=3, experimental_magic3=True)
+    found, records = only(batch, experimental_magic3=True)
+    assert found.num_records == len(records) == 3
+
+
+def test_attributes_came_with_magic_0() -> None:
+    for place, magic in (("kafka-0.9", 0), ("kafka-0.10.2", 1)):
+        batch, data, _ = next(recorded(f"{place}/clean/codec-gzip-0"))
+        assert (batch.magic, data[OFS_MAGIC + 1] & 0b111) == (magic, 1), "gzip"
+    _, data, _ = next(recorded("kafka-0.10.2/clean/append-time-none-0"))
+    assert data[OFS_MAGIC + 1] == 0b1000, "LogAppendTime"
+
+
+def test_overhead_of_a_record() -> None:
+    key = bytes(100)
+    record = build.record(1, key, bytes(1024 - len(key)), timestamp_delta=100)
+    assert len(record) - 1024 == 11 == sum([2, 1, 2, 1, 2, 2, 1])
+
+
 def test_aborts_leave_no_gap() -> None:
     partition = "kafka-4.3/clean/transactions-0"
     found = list(recorded(partition))
