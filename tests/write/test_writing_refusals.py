@@ -174,6 +174,12 @@ def test_each_rule_is_broken_once() -> None:
     assert ATTEMPTS.keys() == REFUSALS.keys()
 
 
+def test_the_page_of_requirements_names_every_rule() -> None:
+    page = Path(__file__).parents[2] / "docs" / "concepts" / "requirements.md"
+    text = page.read_text(encoding="utf-8")
+    assert [name for name in REFUSALS if f"`{name}`" not in text] == []
+
+
 # What the near misses lack is just enough to break the rule.
 NEAR_MISSES: dict[str, Attempt] = {
     "compression_level": records(row(), compression="gzip", compression_level=-1),
