@@ -80,8 +80,10 @@ def formats_in_order() -> list[str]:
 NAVIGATION: dict[str, tuple[str, ...]] = {
     "Start": ("README.md", "docs/install.md", "docs/performance.md"),
     "Tutorial": ("docs/tutorial/README.md", "docs/tutorial/*.md"),
+    "Cookbook": ("docs/cookbook/README.md", "docs/cookbook/*.md"),
     "Inspect": (
         "docs/command-line.md",
+        "docs/find.md",
         "docs/jsonl.md",
         "docs/dump-like-kafka.md",
         "docs/report.md",
@@ -89,10 +91,12 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/sizes-reference.md",
         "docs/webide.md",
         "generated/webide/README.md",
+    ),
+    "Repair": (
+        "docs/operations/broken-disk.md",
         "docs/verify.md",
         "docs/verify-reference.md",
         "docs/salvage.md",
-        "docs/operations/broken-disk.md",
         "docs/damaged-directories.md",
         "docs/operations/incidents/README.md",
         "docs/operations/incidents/*.md",
@@ -112,7 +116,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/operations/cluster.md",
         "docs/pipeline.md",
     ),
-    "Formats": (
+    "Concepts": (
         "docs/concepts/README.md",
         "docs/concepts/history.md",
         "docs/concepts/layout.md",
@@ -126,9 +130,13 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/concepts/requirements.md",
         "docs/concepts/errata.md",
         "docs/concepts/*.md",
+    ),
+    "Formats": (
         FORMATS,
         "docs/own-formats.md",
         "docs/languages.md",
+        "docs/programs/README.md",
+        "docs/programs/*.md",
         *formats_in_order(),
         "docs/formats/*.md",
     ),
@@ -162,6 +170,7 @@ BOOSTS = {
     "docs/architecture.md": 0.5,
     "docs/design.md": 0.5,
     "docs/formats/*": 1.0,
+    "docs/programs/*": 1.0,
     "docs/*-reference.md": 1.0,
     "docs/conversions.md": 1.0,
     "docs/*": 2.0,
