@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.guides.test_guides import GUIDES
+from tests.guides.test_guides import CONCEPTS, GUIDES
 from tests.house.commands import ROOT, blocks, calls, pages, python_blocks
 from tests.incidents.incident_pages import page_names
 
@@ -86,7 +86,7 @@ RUN_BY |= {f"docs/operations/incidents/{name}.md": {"": INCIDENTS} for name in p
 
 # So are guides, with their Python.
 GUIDE = "tests/guides/test_guides.py::test_a_guide_does_what_it_shows"
-RUN_BY_GUIDES = {page.relative_to(ROOT).as_posix(): {"": GUIDE} for page in GUIDES}
+RUN_BY_GUIDES = {page.relative_to(ROOT).as_posix(): {"": GUIDE} for page in [*GUIDES, *CONCEPTS]}
 
 PROGRAMS = "tests/languages/test_languages.py::test_the_short_program_of_a_page_runs"
 RUN_BY |= {
