@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # What a reader has done, or does once, and what other tests do: `make run` is one of the two commands of CI.
 NOT_RUN = ("git clone ", "make run", "pip install ", "source .venv/bin/activate")
 TIMEOUT_S = 300
+# In a message that the first call on a machine prints.
+ONCE = "compiling decoders"
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SAVED = re.compile(r"save (?:it |this |them )?as `([\w./-]+)`:\n+\Z", re.IGNORECASE)
 _STATUS = re.compile(r"\s+# exit status (\d+)$")
@@ -111,7 +113,7 @@ class Reader:
             variables: of the environment; the first folder of its PATH has the programs.
         """
         self.folder = place
-        self.variables = dict(variables)
+        self.variables = {**variables, "PYTHONUNBUFFERED": "1"}  # as at a terminal
         self._notes = place.parent / "shell-state"
         self._python: subprocess.Popen[str] | None = None
 
@@ -223,7 +225,7 @@ def compare(shown: Sequence[str], printed: str, command: str) -> None:
         r"(?:.*\n)*?" if line == "..." else ".*".join(map(re.escape, line.split("..."))) + r"\n"
         for line in lines
     )
-    real = "".join(f"{_narrow(line)}\n" for line in printed.splitlines())
+    real = "".join(f"{_narrow(line)}\n" for line in printed.splitlines() if ONCE not in line)
     if printed != "..." and not re.fullmatch(pattern, real):
         raise GuideError(f"{command}: the page shows\n{os.linesep.join(shown)}\nand it prints\n{printed}")
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.guides.guide import ROOT, GuideError, Reader, blocks_of, compare, make_place
+from tests.packaging.isolated import SHORT_LIVED
 
 PAGES = ("README.md", "docs/python.md", "docs/cookbook/*.md", "docs/tutorial/*.md")
 # Pages that other tests follow: beside a server, in tests/broker and tests/io, or line by line.
@@ -30,14 +32,16 @@ def of(page: Path) -> object:
     return pytest.param(page, id=name, marks=[pytest.mark.spark] if name in WITH_SPARK else [])
 
 
+def follow(text: str, folder: Path, **variables: str) -> None:
+    """Do what a page says, in a folder of its own."""
+    with closing(Reader(make_place(folder), {**os.environ, **variables})) as reader:
+        reader.follow(text)
+
+
 @pytest.mark.parametrize("page", [of(page) for page in [*GUIDES, *CONCEPTS]])
 def test_a_guide_does_what_it_shows(page: Path, tmp_path: Path) -> None:
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    reader = Reader(make_place(tmp_path), {**os.environ, "PATH": programs})
-    try:
-        reader.follow(page.read_text(encoding="utf-8"))
-    finally:
-        reader.close()
+    follow(page.read_text(encoding="utf-8"), tmp_path, PATH=programs, JDK_JAVA_OPTIONS=SHORT_LIVED)
 
 
 PAGE = """\
@@ -85,14 +89,6 @@ print(words, os.environ["COUNT"])
 """
 
 
-def follow(text: str, folder: Path) -> None:
-    reader = Reader(make_place(folder), {**os.environ, "PATH": os.environ["PATH"]})
-    try:
-        reader.follow(text)
-    finally:
-        reader.close()
-
-
 def test_a_page_is_followed(tmp_path: Path) -> None:
     assert [block.language for block in blocks_of(PAGE)] == [
         "text",
@@ -123,6 +119,7 @@ def test_a_page_that_is_wrong_is_found(tmp_path: Path, right: str, wrong: str) -
 
 def test_what_is_shown_is_all_that_is_printed() -> None:
     compare(["a  b", "...", "end"], "a b\nc\nd\nend\n", "")
+    compare(["a"], "kafka-segments: compiling decoders, which takes seconds\na\n", "")
     compare(["a ... d"], "a b c d\n", "")
     for shown in (["a"], ["a", "b", "c"], ["b"]):
         with pytest.raises(GuideError):

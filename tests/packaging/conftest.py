@@ -74,17 +74,21 @@ def homes(distributions: Path) -> Callable[[str, tuple[int, int]], Path]:
 def environments(
     homes: Callable[[str, tuple[int, int]], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., Run]:
-    """Makes a function that runs code in an environment with one extra, with the network off."""
+    """Makes a function that runs code in an environment with one extra, with the network off.
+
+    Decoders are compiled once for each Python and state of the sources; in the full form, in each
+    environment.
+    """
 
     def of(extra: str, version: tuple[int, int]) -> Run:
         work = tmp_path_factory.mktemp("work")
-        return runner(homes(extra, version), work, decoders(version, work))
+        return runner(homes(extra, version), work, work if IS_FULL else decoders(version))
 
     return cache(of)
 
 
-def decoders(version: tuple[int, int], work: Path) -> Path:
-    """Where compiled decoders are kept, for each Python and state of the sources; in the full form `work`."""
+def decoders(version: tuple[int, int]) -> Path:
+    """Where compiled decoders are kept, for each Python and state of the sources."""
     kept = extras.folder() / "kept-{}.{}".format(*version)
     kept.mkdir(mode=0o700, exist_ok=True)
-    return work if IS_FULL else kept
+    return kept
