@@ -151,3 +151,9 @@ def test_append_time_keeps_the_producers_times() -> None:
         with open_segment(build.patched(as_create_time, OFS_CRC, checksum)) as opened:
             times = [one.timestamp for one in list(opened.iter_events())[1:]]
         assert times == [1_700_000_000_000 - 1000 * at for at in range(5)], "as the values say"
+
+
+def test_append_time_is_in_the_header() -> None:
+    for batch, data, records in recorded("kafka-4.3/clean/append-time-0"):
+        assert number(data, 27, 8) == 1_700_000_000_000 == batch.base_timestamp
+        assert {record.timestamp for record in records} == {number(data, 35, 8)}
