@@ -130,8 +130,8 @@ def test_the_source_archive_has_what_readme_leads_to() -> None:
 OTHERS = (
     "archives broker-id check checksum conf config count create deploy-mode describe election-type fill-mode "
     "first from-beginning full good ignore-formatted isolation-level max-messages no-scrape nonblock "
-    "out overflowChecks parallel py-files randomly-seed reader-property require reset-offsets resume "
-    "retry-passes start-offset target verb"
+    "out overflowChecks parallel partitions py-files randomly-seed reader-property replication-factor "
+    "require reset-offsets resume retry-passes start-offset target verb"
 )
 
 
