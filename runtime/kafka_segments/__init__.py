@@ -1,4 +1,4 @@
-"""Facade: Kafka's record formats, read and written without a broker.
+"""Read and write Kafka's record formats without a broker.
 
 Example:
     >>> import kafka_segments

@@ -101,7 +101,7 @@ def test_last_stable_offset_of_a_transaction_index(capfdbinary: pytest.CaptureFi
 
 def test_checkpoint_that_ends_a_broker(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     found, summary = verified(CASES / "checkpoint-cut" / "logs", capfdbinary)
-    assert list(found) == ["checkpoint-file"] and "a broker ends" in found["checkpoint-file"]
+    assert list(found) == ["checkpoint-file"] and "a broker stops" in found["checkpoint-file"]
     assert summary["log_dirs"][0]["stops"] == ["replication-offset-checkpoint"]
     page = (CASES.parents[2] / "docs" / "verify-reference.md").read_text()
     (row,) = [line for line in page.splitlines() if line.startswith("| `checkpoint-file` ")]

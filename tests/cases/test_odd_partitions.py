@@ -24,7 +24,7 @@ from kafka_segments.log import segment_extents
 CASES = Path(__file__).parents[1] / "vectors" / "cases"
 SARAMA = CASES / "sarama-last-offset-0"
 NAME = "00000000000000000000.log"
-CONTRADICTION = "headers of batches contradict their records"
+CONTRADICTION = "batch headers contradict their records"
 
 
 def offsets(table: Path) -> list[int]:
@@ -99,7 +99,7 @@ def test_a_header_that_contradicts_its_records(
     shutil.copytree(CASES / "timestamp-beyond-microseconds" / "logs" / "idem-0", logs / "idem-0")
     status, found, err = ingest(logs, table)
     assert (status, found["x", 0]["records"], found["x", 0]["end offset"]) == (1, "81", "121")
-    assert "x-0: " in err and "error of kafka-segments" not in err
+    assert "x-0: " in err and "bug in kafka-segments" not in err
     assert offsets(table) == [*range(9), *range(40, 121)]
     assert ingest(logs, table)[0] == 0
     status, audited, err = audit(table, logs)
@@ -188,7 +188,7 @@ def test_a_partition_that_does_not_go_on_is_left_out(
     for records in ("3", "0"):  # it is said in each run
         status, found, err = ingest(logs, table, "--on-error", "skip")
         assert (status, found["total", -1]["records"]) == (1, records), err
-        assert f"t-0: it is not read in {logs / 't-0'}: t-0 was read up to offset 8, and " in err
+        assert f"t-0: it is not read in {logs / 't-0'}: t-0 was read up to offset 8, but " in err
     assert [(row.topic, row.offset) for row in parquet_rows(table)] == [
         *(("t", offset) for offset in range(9)),
         *(("u", offset) for offset in range(12)),

@@ -44,9 +44,7 @@ def test_an_object_of_a_tier_is_read_wherever_it_lies(
     assert main(["aborted", path]) == 2, "which needs the whole partition"
 
 
-@pytest.mark.parametrize(
-    ("layout", "said"), [*zip(LAYOUTS, ("give these by their names", OBJECT), strict=True)]
-)
+@pytest.mark.parametrize(("layout", "said"), [*zip(LAYOUTS, ("give the files' names", OBJECT), strict=True)])
 @pytest.mark.parametrize("verb", ["ls", "verify", "dump"])
 def test_a_folder_of_a_tier_is_not_passed_over_in_silence(
     tier: Path, layout: str, said: str, verb: str, capfd: pytest.CaptureFixture[str]

@@ -101,12 +101,12 @@ def test_a_partition_without_a_segment(
     folder: Path, report: Report, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "idempotent-1" / f"{0:020}.log").unlink()
-    assert "idempotent-1: no segment is in it" in report()[1]
+    assert "idempotent-1: it has no segment" in report()[1]
     (folder / "new-0").mkdir()
     assert main(["verify", "--checks", "missing-partition", "logs"]) == 1
     said = capfd.readouterr()
     assert said.out == (
-        "logs/idempotent-1: missing-partition: no segment is in it, and by the checkpoints its log ended at "
-        "offset 9\n"
+        "logs/idempotent-1: missing-partition: it has no segment, but its log ended at offset 9 according to "
+        "the checkpoints\n"
     )
-    assert "new-0: no segment is in it; left out" in said.err
+    assert "new-0: it has no segment; left out" in said.err

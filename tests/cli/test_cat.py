@@ -102,7 +102,7 @@ def test_damage_is_said_and_the_rest_printed(log: Path, capsysbinary) -> None:
     ("words", "said"),
     [
         (("--template", "{x}"), b"no field 'x'; it has offset"),
-        (("--delimiter", r"\q"), b"after a backslash stands"),
+        (("--delimiter", r"\q"), b"a backslash needs"),
         (("--limit", "0"), b"argument --limit: '0': give a number from 1 on"),
         (("--since", "now"), b"--since 'now': give ISO 8601"),
         (("--print", "key", "--template", "{key}"), b"not allowed with"),

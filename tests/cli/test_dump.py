@@ -233,8 +233,8 @@ def test_several_files_and_those_that_cannot_be_opened(dump: Dump, folder: Path)
     absent, directory, foreign = dump.err.splitlines()
     assert absent == "kafka-segments: absent.log: cannot open: No such file or directory; check the path"
     assert directory == (
-        "kafka-segments: dir: no segments here: no .log files named by 20 digits, and no directories "
-        "TOPIC-PARTITION with some; give a broker's log directory (log.dirs in its configuration), or one of "
+        "kafka-segments: dir: no segments here: no .log files named by 20 digits, and no TOPIC-PARTITION "
+        "directories with some; give a broker's log directory (log.dirs in its configuration), or one of "
         "its partitions"
     )
     assert "redpanda.log" in foreign and "Redpanda" in foreign

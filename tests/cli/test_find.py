@@ -268,7 +268,7 @@ def test_a_block_that_cannot_be_read_is_damage(logs: Path, capsys, monkeypatch: 
     monkeypatch.setattr(os, "preadv", failing)
     status, out, _err = answer(capsys, "--key", "c", "logs/orders-0")
     assert status == 1
-    assert "the disk or store does not give these bytes: [Errno 5] EIO" in out
+    assert "the disk or store cannot read these bytes: [Errno 5] EIO" in out
     assert out.splitlines()[-1].endswith('key="c"  value="fourth"')
 
 
@@ -296,7 +296,7 @@ def test_a_destination_in_a_source_is_refused(logs: Path, capsys, source: str, d
     [
         ((), "no condition is given"),
         (("--bytes", "xy"), "two hexadecimal digits"),
-        (("--regex", "("), "is no regular expression"),
+        (("--regex", "("), "is not a regular expression"),
         (("--json", "a.b"), "does not begin with $"),
         (("--since", "yesterday"), "--since 'yesterday': give ISO 8601"),
         (("--offsets", "3"), "is not A:B, A: or :B"),

@@ -179,7 +179,7 @@ def test_a_checkpoint_that_is_wrong_is_said_once(tmp_path: Path, capfd: pytest.C
     path.write_text("garbage\n")
     assert main(["ls", str(tmp_path)]) == 1
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("kafka-segments: ")]
-    detail = "not an offset checkpoint: 'garbage' is no number; what it says was not used"
+    detail = "not an offset checkpoint: 'garbage' is not a number; it was not used"
     assert said == [f"kafka-segments: {path}: {detail}"]
 
 

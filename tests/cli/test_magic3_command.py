@@ -74,7 +74,7 @@ def test_converting_there_and_back(layout: list[str], capfd: pytest.CaptureFixtu
     assert capfd.readouterr().out == expected.report.to_jsonl()
     assert main(["convert", "--to-magic", "2", option, "made.log", "back.log"]) == 0
     assert Path("back.log").read_bytes() == MAGIC_2
-    assert capfd.readouterr().out.startswith("1 entries read: 0 copied as they were, 1 written anew")
+    assert capfd.readouterr().out.startswith("1 entries read: 0 copied as they were, 1 rewritten")
 
 
 @pytest.mark.parametrize(

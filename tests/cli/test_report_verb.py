@@ -118,13 +118,13 @@ def test_the_log_directory_around_a_partition_is_refused(folder: Path) -> None:
 def test_nothing_is_written_over(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("page.html").write_text("mine")
     assert main(["report", "logs", "-o", "page.html"]) == 2
-    assert "it exists already, and nothing is ever written over" in capfd.readouterr().err
+    assert "it exists already, and files are never overwritten" in capfd.readouterr().err
     assert Path("page.html").read_text() == "mine"
 
 
 def test_a_page_that_cannot_be_written(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "logs", "-o", "nowhere/page.html"]) == 3
-    assert "no such directory" in capfd.readouterr().err
+    assert "the directory to write it into does not exist" in capfd.readouterr().err
 
 
 def test_a_full_disk_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

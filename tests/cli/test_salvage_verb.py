@@ -28,7 +28,7 @@ def test_a_sound_directory_is_clean(source: Path, capfd: pytest.CaptureFixture[s
         "(cleanup.policy=delete): before it starts, set retention.ms=-1 for multi, or log.retention.ms=-1 in "
         "server.properties"
     ]
-    assert err.endswith("no sound meta.properties: copy that of the broker that starts on the result\n")
+    assert err.endswith("a sound meta.properties: copy that of the broker that will start on the result\n")
 
 
 def test_what_was_lost_is_said(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_a_dry_run_prints_the_manifest(source: Path, capfd: pytest.CaptureFixtur
         (["none", "made"], "check the path"),
         (["source", "made", "--jobs", "0"], "argument --jobs: '0': give a number from 1 on"),
         (["source", "made", "-o", "pathGlobFilter=x"], "give NAME=VALUE"),
-        (["source", "source/inside"], "where nothing may be written"),
+        (["source", "source/inside"], "and nothing is written to sources"),
         (["source/none-*", "made"], "nothing matches"),
     ],
 )

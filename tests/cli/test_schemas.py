@@ -81,13 +81,13 @@ def test_export_writes_nothing_over(folder: Path, capfd: pytest.CaptureFixture[s
     (folder / "out").mkdir()
     (folder / "out" / "mine").touch()
     assert main(["schemas", "export", "out"]) == 2
-    assert "out: it exists already, and nothing is ever written over" in capfd.readouterr().err
+    assert "out: it exists already, and files are never overwritten" in capfd.readouterr().err
     assert [path.name for path in folder.rglob("*")] == ["out", "mine"]
 
 
 def test_export_into_what_is_not_there(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["schemas", "export", "none/out"]) == 3
-    assert "none/out: there is no such directory to write it into" in capfd.readouterr().err
+    assert "none/out: the directory to write it into does not exist" in capfd.readouterr().err
 
 
 def test_a_failure_leaves_nothing(

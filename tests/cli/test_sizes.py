@@ -126,7 +126,7 @@ def test_damage_is_said_and_is_the_exit_status(capsys: pytest.CaptureFixture[str
     ("words", "said"),
     [
         (("--compression", "brotli"), "give one of none, gzip, snappy, lz4, zstd"),
-        (("--compression", "zstd:high"), "'high' is no level"),
+        (("--compression", "zstd:high"), "'high' is not a level"),
         (("--compression", "zstd:"), "a level is missing"),
         (("--compression", "gzip:10"), "gzip takes 1 to 9"),
         (("--compression", "snappy:1"), "snappy has no levels"),

@@ -127,9 +127,9 @@ def test_a_segment_of_a_directory_that_is_dumped(
 def test_a_segment_of_an_opened_partition(partition: Path, special: Maker, name: str) -> None:
     replaced(partition / name, special)
     with open_partition(partition) as opened:
-        with pytest.raises(ReadError, match=r"where a file should be"):
+        with pytest.raises(ReadError, match=r"instead of a file"):
             list(opened.iter_events(isolation="read_committed"))
-        with pytest.raises(ReadError, match=r"where a file should be"):
+        with pytest.raises(ReadError, match=r"instead of a file"):
             list(opened.iter_events())
 
 

@@ -125,7 +125,7 @@ def test_convert_counts_what_it_copies(folder: Path, capfd: pytest.CaptureFixtur
     assert (report["num_records"], report["num_records_copied"]) == (0, 125)
     Path("made.log").unlink()
     assert main(asked("convert")) == 0
-    assert "records copied: 125, written anew: 0; bytes written: " in capfd.readouterr().out
+    assert "records copied: 125, rewritten: 0; bytes written: " in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("name", [FIRST, "noise", f"{0:020}.index"])

@@ -152,7 +152,9 @@ def test_a_damaged_batch_is_left_out_and_reported() -> None:
 
 def test_a_batch_with_more_than_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_segments.write.convert.magic3._MOST_ITEMS", 1)
-    with pytest.raises(EncodeError, match="it has 2 records and headers; this conversion takes 1 in a batch"):
+    with pytest.raises(
+        EncodeError, match="it has 2 records and headers, more than the 1 that this conversion takes"
+    ):
         to(3, MAGIC_2).to_bytes()
 
 

@@ -141,8 +141,8 @@ def test_the_report_for_people() -> None:
     conversion = down_convert(SEGMENT, 1, first_offset=4)
     conversion.to_bytes()
     text = conversion.report.to_text().splitlines()
-    assert text[0] == "4 entries read: 1 copied as they were, 1 written anew, 2 dropped"
-    assert re.fullmatch(r"records copied: \d+, written anew: \d+, left out: 1; bytes written: \d+", text[1])
+    assert text[0] == "4 entries read: 1 copied as they were, 1 rewritten, 2 dropped"
+    assert re.fullmatch(r"records copied: \d+, rewritten: \d+, left out: 1; bytes written: \d+", text[1])
     assert text[2].startswith("lost: 1 control_batches (control batches, without which aborted")
     assert text[2].endswith("offsets 20 to 20")
 

@@ -111,7 +111,7 @@ def test_zeros_alone_are_an_entry_of_1970_only_where_there_is_no_room_for_more()
 @pytest.mark.parametrize("read", [index_files.read_offset_index, index_files.read_time_index])
 def test_a_size_that_is_no_multiple_is_refused_where_it_begins(read: Callable[[bytes], Any]) -> None:
     data = OFFSETS if read is index_files.read_offset_index else TIMES
-    with pytest.raises(CorruptIndexError, match="no multiple") as raised:
+    with pytest.raises(CorruptIndexError, match="not a multiple") as raised:
         read(data + b"\0\0\0")
     assert raised.value.position == len(data)
 
@@ -188,14 +188,14 @@ def test_leader_epochs(text: bytes, epochs: list[tuple[int, int]]) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b"1\n0\n", "of version 1; only 0"),
-        (b"0\n2\n0 0\n", "1 leader epochs where 2 are announced"),
+        (b"1\n0\n", "with version 1; only 0"),
+        (b"0\n2\n0 0\n", "1 leader epochs, but 2 are announced"),
         (b"0\n1\n0\n", "not a checkpoint of leader epochs"),
-        (b"0\n1\n0 1_0\n", "no integer of 64 bits"),
-        (b"0\n1\n2147483648 0\n", "no integer of 32 bits"),
-        (b"0\n1\n0 9223372036854775808\n", "no integer of 64 bits"),
-        (b"zero\n", "no integer of 32 bits"),
-        (b"\xff\n", "no integer of 32 bits"),
+        (b"0\n1\n0 1_0\n", "not a 64-bit integer"),
+        (b"0\n1\n2147483648 0\n", "not a 32-bit integer"),
+        (b"0\n1\n0 9223372036854775808\n", "not a 64-bit integer"),
+        (b"zero\n", "not a 32-bit integer"),
+        (b"\xff\n", "not a 32-bit integer"),
     ],
 )
 def test_leader_epochs_that_are_refused(text: bytes, why: str) -> None:
@@ -267,7 +267,7 @@ def test_more_than_the_bound_is_refused_unread(monkeypatch: pytest.MonkeyPatch) 
     for name in ("MAX_LEN_INDEX", "MAX_LEN_SNAPSHOT", "MAX_LEN_CHECKPOINT"):
         monkeypatch.setattr(index_files, name, 20)
     for read in READERS:
-        with pytest.raises(CorruptIndexError, match="21 bytes, which is more"):
+        with pytest.raises(CorruptIndexError, match="21 bytes, more"):
             read(bytes(21))
 
 

@@ -196,4 +196,4 @@ def test_a_record_with_more_headers_than_the_reader_takes() -> None:
     row = Row(0, headers=((b"", None),) * 10_001)
     header, damage = events(batch(metadata_first([row]), 1, attributes=FIRST[1]))
     assert isinstance(header, Batch)
-    assert "10001 headers are more than this experimental reader takes, which is 10000" in damage.error.detail
+    assert "10001 headers are more than the 10000 that this experimental reader takes" in damage.error.detail

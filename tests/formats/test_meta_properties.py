@@ -45,16 +45,16 @@ def test_version_0_needs_no_ids():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"version=2\n", "version '2'; 0 and 1 are known"),
+        (b"version=2\n", "version '2' is unknown; only 0 and 1 are known"),
         (b"version=\xff\n", "0 and 1 are known"),
-        (b"version=1\ncluster.id=a\n", "there is no node.id"),
-        (b"version=1\nnode.id=1\n", "there is no cluster.id"),
-        (b"version=1\nnode.id=one\ncluster.id=a\n", "node.id is 'one', which is no number"),
+        (b"version=1\ncluster.id=a\n", "node.id is missing"),
+        (b"version=1\nnode.id=1\n", "cluster.id is missing"),
+        (b"version=1\nnode.id=one\ncluster.id=a\n", "node.id is 'one', which is not a number"),
         (b"version=1\nnode.id=1 \ncluster.id=a\n", "node.id is '1 '"),
         (b"broker.id=\n", "broker.id is ''"),
         (b"directory.id=abc\n", "directory.id is 'abc'"),
-        (b"version=\\u003\n", "without four digits"),
-        (b"#" * (MAX_LEN_META_PROPERTIES + 1), "more bytes"),
+        (b"version=\\u003\n", "that is not followed by four digits"),
+        (b"#" * (MAX_LEN_META_PROPERTIES + 1), "it has more than"),
     ],
 )
 def test_what_is_refused(text, said):

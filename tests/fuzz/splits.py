@@ -124,7 +124,9 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
     is_sound_log = is_log and all((one.batch.base_offset or 0) >= 0 for one in entries)
     # A wrong hint may lead to an entry inside of damage, that who comes from in front of it does not look at.
     losses = [
-        one for one in seen.told.of(Kind.LOST) if not (between and "stand here, below its base" in one.detail)
+        one
+        for one in seen.told.of(Kind.LOST)
+        if not (between and "are stored here, below its base" in one.detail)
     ]
     assert is_falling or not is_sound_log or not losses
     assert stored.is_newest or not seen.told.of(Kind.PENDING)
@@ -150,7 +152,7 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
 def _is_told(seen: Seen, offset: int) -> bool:
     """Whether an offset was told as lost."""
     if offset < 0:
-        return any("none is negative" in one.detail for one in seen.told.of(Kind.LOST))
+        return any("offsets cannot be negative" in one.detail for one in seen.told.of(Kind.LOST))
     return any(one.first_offset <= offset <= one.last_offset for one in seen.told.of(Kind.LOST))
 
 

@@ -3,7 +3,7 @@
 Strategy: a machine cannot judge a sentence, but it finds words of a style that we left: "behind" for after,
 "told" for reported, "nobody" for no caller or reader. `CEILINGS` has, for each room of the runtime, how many
 of these there are, and how many docstrings whose first line is not a sentence. Lower them when a room's words
-improve.
+improve. `GHOSTS` are phrases of translations, which no docstring, comment or message of the runtime has.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ RUNTIME = ROOT / "runtime" / "kafka_segments"
 WORDS = re.compile(
     r"\b(behind|tells?|told|telling|whoever|nobody|somebody|anybody|the same for|at least a)\b",
     re.IGNORECASE,
+)
+GHOSTS = re.compile(
+    r"\b(anew|(is|are|was|were) (said|not there)|for who|to be had|(that|which) is none|is none of"
+    r"|(?<![Tt]here )is no (segment|directory|file|number|integer|path|table|copy|option|topic|multiple))\b"
 )
 # By room or folder: words of that style, and docstrings that do not begin with a sentence.
 CEILINGS = {
@@ -75,6 +79,13 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
+def messages(source: str) -> Iterator[tuple[int, str]]:
+    """Line numbers and text of all strings with several words, those in f-strings too."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
+
+
 def first_lines(source: str) -> Iterator[tuple[int, str]]:
     """Line numbers and first lines of the docstrings of a module, its classes and functions."""
     for node in ast.walk(ast.parse(source)):
@@ -87,6 +98,12 @@ def first_lines(source: str) -> Iterator[tuple[int, str]]:
 def riddles(source: str) -> list[tuple[int, str]]:
     """Each word of that style, with the line it is in."""
     return [(line, text.strip()) for line, text in prose(source) for _found in WORDS.finditer(text)]
+
+
+def ghosts(source: str) -> list[tuple[int, str]]:
+    """Each of these turns of phrase in prose and messages, with the line it is in."""
+    texts = {*prose(source), *messages(source)}
+    return sorted({(line, found[0]) for line, text in texts for found in GHOSTS.finditer(text)})
 
 
 def fragments(source: str) -> list[tuple[int, str]]:
@@ -125,6 +142,15 @@ def test_docstrings_begin_with_a_sentence(room: str) -> None:
     assert len(hits) <= ceiling, f"{room}: {len(hits)}, at most {ceiling}:\n" + "\n".join(hits)
 
 
+def test_no_phrase_reads_like_a_translation() -> None:
+    hits = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in sorted(RUNTIME.rglob("*.py"))
+        for line, text in ghosts(path.read_text(encoding="utf-8"))
+    ]
+    assert hits == []
+
+
 def test_words_of_tools_and_the_compiler_are_plain() -> None:
     hits = []
     for path in [ROOT / "codegen.py", *(ROOT / "compiler").rglob("*.py"), *(ROOT / "tools").glob("*.py")]:
@@ -144,3 +170,8 @@ def test_what_is_not_plain_is_noticed() -> None:
     assert [line for line, _text in riddles(source)] == [1, 1, 3, 3, 9, 10]
     assert fragments(source) == [(1, "the same for what is behind it")]
     assert not riddles('TEXT = "behind"\n')  # not prose
+    assert ghosts('"""Read it anew."""\nTEXT = f"{1} is no file; said it is not there"\n') == [
+        (1, "anew"),
+        (2, "is no file"),
+        (2, "is not there"),
+    ]

@@ -56,7 +56,7 @@ def test_what_was_swept_is_told(ingest: Run, tmp_path: Path) -> None:
     left = left_by_a_run()
     status, _, err = ingest(logs, out)
     assert status == 0
-    assert f"{left}: removed; an ingest that was killed left it" in err
+    assert f"{left}: removed; a killed ingest had left it" in err
 
 
 SLOW = """

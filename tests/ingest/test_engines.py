@@ -152,7 +152,7 @@ def test_the_engine_is_chosen(
     assert main(["ingest", str(CLEAN / "multi-0"), str(tmp_path / "out")]) == 0
     assert "starting tasks" in capsys.readouterr().err, "without Java, here"
     assert main(["ingest", "--master", "local", str(CLEAN / "multi-0"), str(tmp_path / "other")]) == 2
-    assert "there is none" in capsys.readouterr().err
+    assert "which was not found" in capsys.readouterr().err
     words = ["ingest", "--engine", "local", "--master", "local"]
     assert main([*words, str(CLEAN / "multi-0"), str(tmp_path / "other")]) == 2
     assert "--master is only for --engine spark" in capsys.readouterr().err

@@ -81,7 +81,7 @@ def test_files_that_others_have_written_elsewhere(
     status, rows, err = audit(tmp_path / "out", logs)
     assert (status, rows["t", 0]["records"]) == (0, "12"), err
     assert main(["compact", "--engine", "local", str(tmp_path / "out")]) == 0
-    assert "1 files of others are left alone: they do not lie below" in capsys.readouterr().err
+    assert "1 files that others have written are left alone: they are not below" in capsys.readouterr().err
     assert offsets(lake) == list(range(12))
 
 
@@ -143,7 +143,7 @@ def test_a_table_that_lacks_a_column(ingest: Run, lake: Any, logs: Path, tmp_pat
 def test_a_table_with_another_type(ingest: Run, lake: Any, logs: Path, tmp_path: Path) -> None:
     made(lake, key=types.StringType())
     status, _, err = ingest(logs, tmp_path / "out", *NAMED, "-o", "columns=offset,timestamp,key")
-    assert (status, "its column key is of type string, and this run writes binary" in err) == (2, True)
+    assert (status, "its column key is of type string, but this run writes binary" in err) == (2, True)
     assert not (tmp_path / "out").exists()
 
 
@@ -198,7 +198,7 @@ def test_what_does_not_go_together(ingest: Run, lake: Any, logs: Path, tmp_path:
         status, _, err = ingest(logs, out, *words)
         assert (status, message in err) == (2, True), err
     status, _, err = ingest(logs, out, *NAMED)
-    assert (status, "the catalog has no namespace kafka: make it there" in err) == (2, True)
+    assert (status, "the catalog has no namespace kafka: create it" in err) == (2, True)
     assert not out.exists()
 
 

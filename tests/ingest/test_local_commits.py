@@ -44,7 +44,7 @@ def in_the_sync(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
-        (OSError(errno.EIO, "a bad disk"), 3, "not known whether this run was committed"),
+        (OSError(errno.EIO, "a bad disk"), 3, "unknown whether this run was committed"),
         (SystemExit(143), 143, "terminated"),
     ],
 )

@@ -168,8 +168,9 @@ def test_columns_of_others_are_kept(ingest: Run, out: Path, capsys: pytest.Captu
     delta(out).alter.add_columns(note)
     delta(out).update(updates={"note": "'kept'"}, predicate="offset < 9")
     assert run("compact", out) == 0
-    assert "1 files of others are left alone: they have columns that runs do not write: note" in (
-        capsys.readouterr().err
+    assert (
+        "1 files that others have written are left alone: they have columns that runs do not write: note"
+        in (capsys.readouterr().err)
     )
     delta(out).optimize.compact()
     assert run("rewind", out, "t-0", "--to-offset", "9") == 2
@@ -220,9 +221,12 @@ def test_rows_that_others_have_deleted_stay_deleted(
     else:
         hide_rows_of_iceberg(monkeypatch)
     assert run("compact", out) == 0
-    assert "files of others are left alone: others have deleted rows in them" in capsys.readouterr().err
+    assert (
+        "files that others have written are left alone: another engine has deleted rows in them"
+        in capsys.readouterr().err
+    )
     assert run("rewind", out, "t-0", "--to-offset", "0") == 2
-    assert "others have deleted rows in it" in capsys.readouterr().err
+    assert "another engine has deleted rows in it" in capsys.readouterr().err
 
 
 def test_a_run_that_removes_nothing_does_not_list_the_table(

@@ -60,7 +60,7 @@ def test_names_that_may_not_be(name: str) -> None:
 
 
 def test_null_topic_is_refused() -> None:
-    with pytest.raises(OptionError, match="cannot be told from null"):
+    with pytest.raises(OptionError, match="would be read as null"):
         partition_path("__HIVE_DEFAULT_PARTITION__", 0)
 
 

@@ -36,8 +36,8 @@ def test_destinations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         err = capsys.readouterr().err
         assert re.search(words, err), err
 
-    says("neither an empty directory nor one that ingest has written", source, full)
-    says("neither an empty directory nor one that ingest has written", source, tmp_path / "file")
+    says("neither an empty directory nor a table written by ingest", source, full)
+    says("neither an empty directory nor a table written by ingest", source, tmp_path / "file")
     says("lies in the source", source, source)
     says("lies in the source", source, source / "out")
     says("lies in the source", source, tmp_path / "link" / "out")

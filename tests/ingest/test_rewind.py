@@ -182,8 +182,8 @@ def test_what_is_refused(
     newest = RunLog(str(out)).newest()
     for words, message in (
         ((out, "t-7", "--to-offset", "0"), "the table has no topic and no partition t-7"),
-        ((tmp_path / "none", "t-0", "--to-offset", "0"), "this is no table of kafka-segments ingest"),
-        ((out, "t-0", "--to-offset", "-1"), "'-1' is no offset"),
+        ((tmp_path / "none", "t-0", "--to-offset", "0"), "this is not a table of kafka-segments ingest"),
+        ((out, "t-0", "--to-offset", "-1"), "'-1' is not an offset"),
         ((out, "t-0"), "--to-offset"),
     ):
         status, err = rewind(capsys, *words)

@@ -134,7 +134,7 @@ def test_rows_that_others_have_removed_or_added(
     deltalake.DeltaTable(out).delete("offset < 2")
     newest = RunLog(str(out)).newest()
     status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
-    assert (status, "t-0: runs have written 9 rows, and the files below this directory have 7" in err) == (
+    assert (status, "t-0: runs have written 9 rows, but the files below this directory have 7" in err) == (
         2,
         True,
     ), err

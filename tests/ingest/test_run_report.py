@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_written_is_named_before_the_run(
 ) -> None:
     for path, said in (
         (tmp_path, "this is a directory"),
-        (tmp_path / "none" / "x.json", "is no directory"),
+        (tmp_path / "none" / "x.json", "is not a directory"),
         ("s3a://bucket/x", "a file on this machine"),
     ):
         status, _, err = ingest(logs, tmp_path / "out", "--report", path)

@@ -175,8 +175,8 @@ def test_columns_can_be_added_and_not_left_out(ingest: Run, audit: Run, logs: Pa
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--isolation", "read_committed"], "--isolation read_uncommitted, and this run has --isolation"),
-        (["--divide-by", "date"], "--divide-by left out, and this run has --divide-by date"),
+        (["--isolation", "read_committed"], "--isolation read_uncommitted, but this run has --isolation"),
+        (["--divide-by", "date"], "--divide-by left out, but this run has --divide-by date"),
     ],
 )
 def test_a_run_with_other_settings_is_refused(
@@ -202,9 +202,12 @@ def test_partitions_that_are_in_the_logs_no_more_are_named_in_a_line(
         (logs / f"v-{number}").mkdir()
     status, table, err = ingest(logs, out)
     assert (status, table["total", -1]["records"]) == (0, "0")
-    assert "not in these logs, though the table has them: u-0, u-1, u-2 and 2 more\n" in err
+    assert "the table has partitions that these logs lack: u-0, u-1, u-2 and 2 more\n" in err
     (line,) = [one for one in caplog.messages if "left out" in one]
-    assert "backup 2 and 2 more: its name is not TOPIC-PARTITION" in line and "v-2 and 2 more: no" in line
+    assert (
+        "backup 2 and 2 more: its name is not TOPIC-PARTITION" in line
+        and "v-2 and 2 more: it has no segment" in line
+    )
 
 
 # --- logs that do not go on ---------------------------------------------------------------------------------
@@ -223,11 +226,11 @@ def test_a_truncated_log(ingest: Run, logs: Path, out: Path) -> None:
     ingest(logs, out)
     path = directories.segment_path(logs / "t-0", 0)
     path.write_bytes(b"".join(run_of(0, 6)))
-    assert "t-0 was read up to offset 8, and it ends at offset 6 now" in refused(ingest, logs, out)
+    assert "t-0 was read up to offset 8, but it now ends at offset 6" in refused(ingest, logs, out)
     path.write_bytes(b"".join(run_of(0, 12, b"other")))
     assert "offset 8 was in a batch with checksum" in refused(ingest, logs, out)
     path.write_bytes(b"".join([*run_of(0, 6), directories.data(6, *[b"x"] * 9, leader_epoch=1)]))
-    assert "is in another one now" in refused(ingest, logs, out)
+    assert "is now in another one" in refused(ingest, logs, out)
 
 
 def test_a_log_that_was_written_again_under_another_leader_epoch(ingest: Run, logs: Path, out: Path) -> None:
@@ -237,7 +240,7 @@ def test_a_log_that_was_written_again_under_another_leader_epoch(ingest: Run, lo
     directories.leader_epochs(logs / "t-0", (0, 0), (3, 5), (4, 9))
     assert ingest(logs, out)[0] == 0, "epochs that follow are no contradiction"
     directories.leader_epochs(logs / "t-0", (0, 0), (3, 5), (5, 7))
-    assert "offset 11 was of leader epoch 4, and is of epoch 5 now" in refused(ingest, logs, out)
+    assert "offset 11 was of leader epoch 4, and is now of epoch 5" in refused(ingest, logs, out)
 
 
 def test_a_topic_that_was_created_again(ingest: Run, logs: Path, out: Path) -> None:

@@ -103,7 +103,7 @@ def _named_by(line: dict[str, Any], text: str) -> Named:
     first, last = (
         line.get(f"{which}_lost_offset", line.get(f"{which}_offset")) for which in ("first", "last")
     )
-    if last is None and "nothing from there on is committed" in text:
+    if last is None and "nothing after that offset is committed" in text:
         last = (1 << 63) - 1  # of all segments, not of this one
     return Named(text, line.get("path"), first, last, line.get("position"), line.get("end_position"))
 

@@ -50,7 +50,9 @@ def _costs_nothing(truth: Truth, named: Named) -> bool:
     is_deleted = "its records are deleted: the log starts at offset" in named.text
     if is_deleted and named.path is not None and base_of(Path(named.path).name) < truth.log_start:
         return True
-    return (truth.directory.is_live and "not whole yet" in named.text) or "or are duplicates" in named.text
+    return (
+        truth.directory.is_live and "the last batch is incomplete" in named.text
+    ) or "or are duplicates" in named.text
 
 
 class _Judging:

@@ -56,9 +56,9 @@ def plan(partition: Path) -> Answer:
 _INGEST_REMARK = re.compile(
     r"kafka-segments: (partitions: |compiling decoders|waiting for another process, which compiles|"
     r"\S+ \w+ of \S+ \w+ done|left out: internal topics"
-    r"|\S+: \S+: (overlap: )?offsets \d+ to \d+ stand here, below its base offset: they are read"
+    r"|\S+: \S+: (overlap: )?offsets \d+ to \d+ are stored here, below its base offset: they are read"
     r"|\S+: \S+: offsets \d+ to \d+ are read from this segment; by the segments' names they belong to"
-    r"|\S+: \S+: overlap: offsets \d+ to \d+ stand here, from the next segment's, \d+, on: they are read"
+    r"|\S+: \S+: overlap: offsets \d+ to \d+ are stored here, from the next segment's, \d+, on: they are read"
     r"|\S+: [\d,]+ of the records written are not committed|\S+: nothing is read: the log starts at offset)"
 )
 """What `ingest` says when nothing is wrong."""

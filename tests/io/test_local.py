@@ -82,5 +82,5 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, places: Places) -> No
     pipe = tmp_path / f"{0:020}.log"
     os.mkfifo(pipe)
     for path in (str(pipe), "/dev/null"):
-        with pytest.raises(ReadError, match="where a file should be"):
+        with pytest.raises(ReadError, match="instead of a file"):
             places.open(path)

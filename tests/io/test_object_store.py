@@ -36,7 +36,7 @@ def test_an_address_is_split(address: str, expected: tuple[str, str, str]) -> No
 
 @pytest.mark.parametrize("address", ["hdfs://name/table", "wasb://files@lake/table", "s3a:///table"])
 def test_an_address_that_cannot_be_written_to(address: str) -> None:
-    with pytest.raises(OptionError, match=r"nothing can be written to|no bucket is named"):
+    with pytest.raises(OptionError, match=r"cannot be written to|names no bucket"):
         split_address(address)
 
 
@@ -114,12 +114,12 @@ def test_what_settings_become(address: str, settings: dict[str, str], expected: 
                 "fs.s3a.aws.credentials.provider": "AssumedRoleCredentialProvider",
                 "fs.s3a.assumed.role.arn": "arn:aws:iam::1:role/reader",
             },
-            "settings that give role_arn cannot be followed",
+            "settings that give role_arn are not supported",
         ),
         (
             "gs://bucket/t",
             {"fs.gs.auth.impersonation.service.account": "other@project"},
-            "settings that give target_service_account cannot be followed",
+            "settings that give target_service_account are not supported",
         ),
     ],
 )

@@ -163,7 +163,7 @@ def test_hdfs() -> None:
 @pytest.mark.parametrize(
     ("scheme", "authority", "settings", "why"),
     [
-        ("s3a", "b", {"fs.s3a.access.key": "AK"}, "go together"),
+        ("s3a", "b", {"fs.s3a.access.key": "AK"}, "belong together"),
         (
             "s3a",
             "b",
@@ -174,10 +174,10 @@ def test_hdfs() -> None:
             },
             "credentials of the environment",
         ),
-        ("s3a", "b", {"fs.s3a.proxy.host": "p", "fs.s3a.proxy.port": "x"}, "no number"),
+        ("s3a", "b", {"fs.s3a.proxy.host": "p", "fs.s3a.proxy.port": "x"}, "not a number"),
         ("abfss", "acc.dfs.core.windows.net", {}, "CONTAINER@ACCOUNT"),
         ("abfss", "c@acc", {}, "CONTAINER@ACCOUNT"),
-        ("hdfs", "name:port", {}, "no port"),
+        ("hdfs", "name:port", {}, "not a port"),
     ],
 )
 def test_what_cannot_be_followed_is_said(
@@ -226,7 +226,7 @@ def test_what_an_older_pyarrow_cannot_be_told_is_said(monkeypatch: pytest.Monkey
         """It takes nothing else."""
 
     monkeypatch.setattr(fs, "AzureFileSystem", older)
-    with pytest.raises(OptionError, match="does not take all of account_key, account_name") as caught:
+    with pytest.raises(OptionError, match="does not support all of account_key, account_name") as caught:
         Places({"fs.azure.account.key": "canary-7"}).entry(f"abfss://{AZURE}/x")
     assert "canary" not in str(caught.value)
 

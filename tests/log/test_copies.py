@@ -180,7 +180,7 @@ def test_a_stale_leaders_tail_is_left_out_and_told() -> None:
     cluster = scenario()
     log = resolved(cluster.places())
     assert [(one.first_offset, one.last_offset, one.path) for one in log.findings] == [(20, 39, "m:/0/t-0")]
-    assert "leaves the log's at offset 20, where leader epoch 0 ended" in log.findings[0].detail
+    assert "diverges from the log's at offset 20, where leader epoch 0 ended" in log.findings[0].detail
     assert "m:/1/t-0" in log.findings[0].detail
     assert log.leader_epochs == (LeaderEpoch(0, 0), LeaderEpoch(1, 20))
     (piece,) = log.pieces
@@ -218,14 +218,14 @@ def test_the_same_offsets_and_epoch_with_other_batches_are_an_error() -> None:
     cluster.fetch(1, 100)
     cluster.replicas[1].log[2] = Written(77, 20, 29, 0)
     with pytest.raises(
-        OptionError, match=r"batch at offset 29 is another one than in m:/\d/t-0, of leader epoch 0 in both"
+        OptionError, match=r"batch at offset 29 differs from the one in m:/\d/t-0, of leader epoch 0 in both"
     ) as error:
         resolved(cluster.places())
     assert str(error.value.path) != ""
     assert {str(error.value)[:3], *str(error.value).split("in ")[1][:3].split()} == {"m:/"}
     # Other boundaries of batches are no less another log.
     cluster.replicas[1].log[2:] = [Written(2, 20, 24, 0), Written(3, 25, 29, 0)]
-    with pytest.raises(OptionError, match="another one than in"):
+    with pytest.raises(OptionError, match="differs from the one in"):
         resolved(cluster.places())
 
 

@@ -13,6 +13,6 @@ def test_two_that_agree_with_the_leader_and_not_with_each_other() -> None:
     appended: list[tuple[object, ...]] = [("append", 1)]
     actions = [*appended * 2, ("elect", 2), *appended * 3, ("all_fetch", 1), ("fetch", 1, 0), ("elect", 1)]
     cluster = play([*actions, *appended], clean=False)
-    with pytest.raises(OptionError, match="the batch at offset 1 is another one than in m:/1/t-0") as error:
+    with pytest.raises(OptionError, match="the batch at offset 1 differs from the one in m:/1/t-0") as error:
         resolved(cluster.places({0}))
     assert error.value.path == "m:/2/t-0"

@@ -270,7 +270,7 @@ def test_directory_without_segments(tmp_path: Path) -> None:
 def test_file_that_is_no_segment(tmp_path: Path, name: str) -> None:
     directory = make(tmp_path / "t-0", 0)
     (directory / name).touch()
-    with pytest.raises(OptionError, match="no segment of a log"):
+    with pytest.raises(OptionError, match="not a segment of a log"):
         listed(directory / name)
 
 

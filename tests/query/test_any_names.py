@@ -69,7 +69,7 @@ def test_more_splits_than_can_be_planned_are_refused(tmp_path: Path, monkeypatch
     log = logs.write(tmp_path, [logs.Entry("create2", (1, 1))] * 60, segment_bytes=1 << 20)
     monkeypatch.setattr(cut, "MAX_CUTS", 50)
     assert num_splits(made_of(log, max_records=4)) == 30
-    with pytest.raises(OptionError, match=r"more than 50 splits: give a greater maxRecordsPerPartition"):
+    with pytest.raises(OptionError, match=r"more than 50 splits: give a larger maxRecordsPerPartition"):
         made_of(log, max_records=1)
 
 

@@ -95,7 +95,7 @@ def test_an_index_that_cannot_be_one_is_told_and_headers_are_walked(tmp_path: Pa
     index.write_bytes(index.read_bytes()[:-3])
     made = plan([logs.log_of(path)], Query(limits=Limits(max_partition_bytes=1000)), PLACES)
     (finding,) = made.findings
-    assert "no multiple" in str(finding) and finding.path == str(index)
+    assert "not a multiple" in str(finding) and finding.path == str(index)
     assert len(logs.splits_of(made)) > 4
 
 

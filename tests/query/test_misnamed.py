@@ -110,7 +110,7 @@ def test_where_the_cleaner_was_a_neighbours_records_are_found_too(tmp_path: Path
     offsets, told = all_of(log)
     assert offsets == [*range(20), *range(40, 110), *range(120, 130)]
     assert losses(told) == []
-    assert "overlap: offsets 60 to 99 stand here" in "\n".join(map(str, told.of(Kind.NOTE)))
+    assert "overlap: offsets 60 to 99 are stored here" in "\n".join(map(str, told.of(Kind.NOTE)))
 
 
 def test_copies_of_the_same_records_come_once(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_copies_of_the_same_records_come_once(tmp_path: Path) -> None:
     assert offsets == list(range(210))
     assert losses(told) == []
     (note,) = told.of(Kind.NOTE)
-    assert "overlap: offsets 60 to 99 stand here, from the next segment's, 60, on" in note.detail
+    assert "overlap: offsets 60 to 99 are stored here, from the next segment's, 60, on" in note.detail
 
 
 def test_what_stands_too_low_and_is_read_by_nobody_is_lost(tmp_path: Path) -> None:

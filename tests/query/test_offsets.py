@@ -89,9 +89,9 @@ def test_a_range_that_ends_before_it_begins_is_an_error(tmp_path: Path) -> None:
 
 def test_offsets_are_given_for_exactly_the_partitions_that_are_read(tmp_path: Path) -> None:
     log = log_of(tmp_path)
-    with pytest.raises(OptionError, match="t-1 has one and is not read"):
+    with pytest.raises(OptionError, match="t-1 has one but is not read"):
         made(log, startingOffsets='{"t":{"0":1,"1":1}}')
-    with pytest.raises(OptionError, match="t-0 is read and has none"):
+    with pytest.raises(OptionError, match="t-0 is read but has none"):
         made(log, endingOffsetsByTimestamp="{}")
 
 
@@ -124,7 +124,7 @@ def test_a_live_log_ends_at_its_high_watermark(tmp_path: Path) -> None:
         made(log, startingTimestamp="3600")
     assert read(made(live(log, 99))) == list(range(40))
     unknown = made(live(log, None))
-    assert read(unknown) == [] and "not noted yet" in unknown.of(*LEFT_OUT_KINDS)[0].detail
+    assert read(unknown) == [] and "not known yet" in unknown.of(*LEFT_OUT_KINDS)[0].detail
     assert read(made(live(log, None), endingOffsets="log-end")) == list(range(40))
 
 

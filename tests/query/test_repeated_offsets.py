@@ -89,7 +89,10 @@ def test_records_with_negative_offsets_are_lost(
     assert got == [*([*range(10)] if before else []), 10, 11]
     # What is missing in its place is lost; where nothing is, the records of the offsets that it has.
     assert losses(told) == ([(-(1 << 62), 1 - (1 << 62))] if before else [(0, 9)])
-    assert f"entries with offsets from {-(1 << 62)} on: none is negative" in told.of(Kind.LOST)[0].detail
+    assert (
+        f"entries with offsets from {-(1 << 62)} on: offsets cannot be negative"
+        in told.of(Kind.LOST)[0].detail
+    )
 
 
 def test_of_a_batch_that_begins_below_zero_the_rest_comes(tmp_path: Path) -> None:

@@ -139,11 +139,11 @@ def test_replicas_of_internal_topics_are_compared_if_they_are_asked_for(tmp_path
     paths = differing_replicas(tmp_path)
     internal = [path / "__consumer_offsets-1" for path in paths]
     for asked in ({"topics": "__consumer_offsets"}, {"partitions": [("__consumer_offsets", 1)]}):
-        with pytest.raises(OptionError, match="these are no copies of one log"):
+        with pytest.raises(OptionError, match="these are not copies of one log"):
             kafka_segments.scan(paths, **asked)
-    with pytest.raises(OptionError, match="these are no copies of one log"):
+    with pytest.raises(OptionError, match="these are not copies of one log"):
         kafka_segments.scan(internal)
-    with pytest.raises(OptionError, match="these are no copies of one log"):
+    with pytest.raises(OptionError, match="these are not copies of one log"):
         kafka_segments.list_partitions(paths)
 
 

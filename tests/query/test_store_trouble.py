@@ -34,7 +34,7 @@ from kafka_segments.query.read.split_reader import Reading, read_split
 
 WAYS: dict[str, tuple[type[KafkaFormatError], str, int]] = {
     "expired": (StoreError, "the token has expired", errno.EACCES),
-    "silent": (StoreError, "no whole answer", errno.ETIMEDOUT),
+    "silent": (StoreError, "did not answer completely", errno.ETIMEDOUT),
     "not allowed": (ReadError, "is it readable for this user?", errno.EACCES),
 }
 RANGE = at_offsets({("t", 0): 11}), at_offsets({("t", 0): 97})
@@ -172,7 +172,7 @@ def test_its_error_or_the_same_rows(name: str, way: str) -> None:
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.ETIMEDOUT, errno.EMFILE])
 def test_what_says_nothing_of_a_file_is_not_passed_over(code: int) -> None:
-    error = ReadError("not to be had", errno=code)
+    error = ReadError("cannot be loaded", errno=code)
     with pytest.raises(ReadError) as caught:
         raise_unless_file_at_fault(error)
     assert caught.value is error

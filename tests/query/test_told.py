@@ -52,11 +52,14 @@ def test_a_diverged_tail(
 ) -> None:
     paths = replicas(tmp_path)
     status, found, words = command(capsys, *map(str, paths))
-    (one,) = [line for line in found if line["type"] == "left_out" and "history leaves" in line["why"]]
+    (one,) = [line for line in found if line["type"] == "left_out" and "history diverges from" in line["why"]]
     assert (status, one["first_offset"], one["last_offset"]) == (0, 20, 39)
     assert "not read: offsets 20 to 39" in words
     source(*paths)
-    assert f"t-0: offsets 20 to 39 are not read in {paths[0]}/t-0: this copy's history leaves" in caplog.text
+    assert (
+        f"t-0: offsets 20 to 39 are not read in {paths[0]}/t-0: this copy's history diverges from"
+        in caplog.text
+    )
     rows = source(*paths, view="damage")
     assert [(row["kind"], row["firstOffset"], row["lastOffset"]) for row in rows] == [("note", 20, 39)]
     assert rows[0]["sourceFile"] == one["paths"][0]

@@ -92,7 +92,7 @@ def test_zeros_between_batches_are_no_padding(source: Path, is_compacted: bool) 
     (one,) = (file["ranges"] for _, file in account.files() if file["path"] == str(segment(source, 6)))
     (found,) = one
     assert (found["status"], found["first_offset"], found["last_offset"]) == ("quarantined", 6, 11)
-    assert found["reason"].startswith("zeros in the place of batches")
+    assert found["reason"].startswith("zeros instead of batches")
 
 
 def test_zeros_that_hide_no_offset_are_padding(source: Path) -> None:

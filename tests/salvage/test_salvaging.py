@@ -106,7 +106,7 @@ def test_the_other_branch_of_a_diverged_replica_is_put_aside_whole(tmp_path: Pat
     account = salvaged([follower, leader], tmp_path / "dest")
     assert account.result_bytes("t-0") == segment(leader).read_bytes()
     (reason,) = account.reasons()
-    assert "leaves the log's at offset 3" in reason
+    assert "diverges from the log's at offset 3" in reason
     kept = [path.read_bytes() for path in (tmp_path / "dest" / "quarantine").rglob("*.log")]
     assert kept == [segment(follower).read_bytes()[batches_of(follower)[1].position :]]
     assert account.only()["copies"][1]["trusted_to"] == 3
@@ -175,7 +175,7 @@ def test_offsets_that_no_log_has_are_put_aside(tmp_path: Path) -> None:
     edit(segment(source), lambda data: data[: batch.position] + b"\xff" + data[batch.position + 1 :])
     account = salvaged([source], tmp_path / "dest")
     assert offsets_in(account) == [(0, 2), (5, 8), (9, 9)]
-    assert "are none of a log" in account.reasons()[0]
+    assert "are not valid in a log" in account.reasons()[0]
 
 
 def test_holes_of_the_cleaner_are_lawful(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_leader_epochs_are_those_of_the_batches(
     made = (account.log("t-0") / "leader-epoch-checkpoint").read_text()
     assert made == f"0\n{expected.count(chr(10))}\n{expected}"
     is_anew = "1 5" in checkpoint
-    assert any("made anew" in one for one in account.only()["notes"]) == is_anew
+    assert any("rebuilt from them" in one for one in account.only()["notes"]) == is_anew
 
 
 def test_a_marker_may_be_beyond_the_end_of_a_log_that_was_cut(tmp_path: Path) -> None:
@@ -361,4 +361,4 @@ def test_meta_properties_that_a_broker_refuses_are_not_taken_over(tmp_path: Path
     (tmp_path / "one/meta.properties").write_text("version=1\ncluster.id=A\n")
     account = salvaged([tmp_path / "one"], tmp_path / "dest")
     assert not (tmp_path / "dest/log/meta.properties").exists()
-    assert "there is no node.id" in account.manifest["notes"][0]
+    assert "node.id is missing" in account.manifest["notes"][0]

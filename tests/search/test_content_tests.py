@@ -129,5 +129,5 @@ def test_any_expression_with_classes_is_searched_as_re_does(text: str, data: byt
 
 @pytest.mark.parametrize("text", ["(", "a**", "[", "\\"])
 def test_what_is_no_expression_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match="is no regular expression of Python's module re"):
+    with pytest.raises(OptionError, match="is not a regular expression of Python's re"):
         compiled_pattern(text)

@@ -57,10 +57,10 @@ def test_a_timestamp_beyond_the_calendar_is_null_as_a_time() -> None:
     ("text", "said"),
     [
         ("{offst}", "no field 'offst'; it has offset, timestamp,"),
-        ("{", "a brace alone: write {{ for one"),
-        ("a}", "a brace alone: write }} for one"),
+        ("{", "a single brace: write {{ for one"),
+        ("a}", "a single brace: write }} for one"),
         ("{}", "no field ''"),
-        (r"\q", "after a backslash stands"),
+        (r"\q", "a backslash needs"),
     ],
 )
 def test_what_is_no_template_is_refused(text: str, said: str) -> None:

@@ -175,8 +175,7 @@ def test_dump_tells_doubts_as_errors(run: Run, tmp_path: Path) -> None:
     file = folder / f"{0:020d}.log"
     status, lines, said = run("dump", "--format", "jsonl", "--isolation", "read_committed", file)
     assert (
-        status == 1
-        and "the transaction of producer 1 from offset 0 on may have ended in what is damaged" in said
+        status == 1 and "the transaction of producer 1 from offset 0 on may have ended in the damage" in said
     )
     errors = [line for line in lines if line["type"] == "error"]
     assert [line["error"] for line in errors] == ["ChecksumMismatchError", "TransactionInDoubtError"]
@@ -238,7 +237,7 @@ def test_aborted_says_in_which_file_the_damage_is(
     words = capsysbinary.readouterr().out.decode()
     assert f"    {files[1]}: DAMAGE at " in words
     assert (
-        f"    {files[2]}: DAMAGE at 0 to 0: the disk or store does not give these bytes: cannot open" in words
+        f"    {files[2]}: DAMAGE at 0 to 0: the disk or store cannot read these bytes: cannot open" in words
     )
     assert f"in doubt: producer 2, offsets 10 to 10: {files[1]}, position " in words
 

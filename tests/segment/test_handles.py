@@ -48,7 +48,7 @@ def test_a_closed_segment_is_not_read(read: Any, source: Any) -> None:
     segment = open_segment(source)
     segment.close()
     segment.close()
-    with pytest.raises(ReadError, match="the segment is closed: read inside the with"):
+    with pytest.raises(ReadError, match="the segment is closed: read inside its with"):
         read(segment)
 
 
@@ -106,7 +106,7 @@ def test_a_directory_that_is_no_path(given: Any) -> None:
 
 
 def test_a_path_as_bytes_is_told_from_a_segment(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="bytes are a segment's content, and these name a file"):
+    with pytest.raises(OptionError, match="bytes are taken as a segment's content, but these name a file"):
         open_segment(str(LOG).encode())
     with open_segment(b"/no such file") as segment:
         assert segment.size == 13

@@ -198,7 +198,7 @@ def test_schemas_of_users() -> None:
         (schema("offset", IntegerType()), {}, "column offset is bigint, not int; read it as it is"),
         (schema("key", StringType()), {}, "column key is binary, not string"),
         (schema("nothing", BinaryType()), {}, "view records has no column nothing; there are key, value"),
-        (schema("value", BinaryType(), nullable=False), {}, "column value can be null; leave NOT NULL away"),
+        (schema("value", BinaryType(), nullable=False), {}, "column value can be null; leave out NOT NULL"),
         (
             binary,
             {"headerKeys": "text"},
@@ -207,7 +207,7 @@ def test_schemas_of_users() -> None:
         (schema("offset", LongType()), {"columns": "key"}, "give a schema or the option columns, not both"),
         (schema("key", BinaryType()), {"view": "segments"}, "view segments has no column key"),
         (StructType(), {}, "the schema has no column; name one"),
-        (schema("headers", whole), {}, "column headers can have nulls inside; leave NOT NULL away"),
+        (schema("headers", whole), {}, "column headers can have nulls inside; leave out NOT NULL"),
     ]
     for given, more, words in wrong:
         with pytest.raises(OptionError) as caught:

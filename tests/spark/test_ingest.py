@@ -100,7 +100,7 @@ def test_damage_old_formats_and_what_cannot_be_opened(ingest: Run, tmp_path: Pat
     segment(source / "hurt-0", 0, one, flipped(two), three)
     segment(source / "hurt-0", 3, *batches(3), next_one[:30])
     segment(source / "old-0", 0, build.message(0), build.message(1, magic=0), *batches(2), build.message(3))
-    segment(source / "junk-0", 0, b"this is no segment " * 50)
+    segment(source / "junk-0", 0, b"this is not a segment " * 50)
     destination = tmp_path / "out"
     status, table, err = ingest(source, destination)
     assert status == 1

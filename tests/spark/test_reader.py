@@ -165,7 +165,7 @@ def test_any_columns_in_any_order_and_case(tmp_path: Path) -> None:
         (StructField("offset", IntegerType()), "offset is bigint, not int"),
         (StructField("key", StringType()), "key is binary, not string"),
         (StructField("headers", ArrayType(StringType())), "headers is array<struct<key:string"),
-        (StructField("value", BinaryType(), nullable=False), "leave NOT NULL away"),
+        (StructField("value", BinaryType(), nullable=False), "leave out NOT NULL"),
     ],
 )
 def test_wrong_schemas(tmp_path: Path, field: StructField, words: str) -> None:
@@ -270,7 +270,7 @@ def test_unfinished_batch_before_zeros_is_pending_too(tmp_path: Path, cut: int) 
 @pytest.mark.parametrize(
     "tail",
     [
-        b"this is no segment " * 9,
+        b"this is not a segment " * 9,
         build.batch(0)[:-5],
         build.patched(build.batch(2), 16, b"\7")[:-5],
         build.patched(build.batch(2), 8, b"\xff")[:-5],
@@ -392,6 +392,8 @@ def test_batch_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(spark_reading.SmallSplits, "add", lambda *_arguments: False)
     monkeypatch.setattr(spark_reading, "read_split", starved)
-    with pytest.raises(RecordTooLargeError, match="topic t, partition 4, offset 1: no memory") as caught:
+    with pytest.raises(
+        RecordTooLargeError, match="topic t, partition 4, offset 1: not enough memory"
+    ) as caught:
         read(directory)
     assert (caught.value.offset, caught.value.size) == (1, len(two))

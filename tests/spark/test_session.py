@@ -91,5 +91,5 @@ def test_a_submitted_spark_that_gives_no_session_is_our_error(
 ) -> None:
     os.environ["PYSPARK_GATEWAY_PORT"] = "7"
     monkeypatch.setattr(session, "SparkSession", SimpleNamespace(builder=Builder(RuntimeError("gone"))))
-    with pytest.raises(MissingExtraError, match="gives no session: gone"), session.open_session(None):
+    with pytest.raises(MissingExtraError, match="has no session: gone"), session.open_session(None):
         pass

@@ -227,7 +227,7 @@ def test_snapshot(spark: SparkSession, load: Load, tmp_path: Path) -> None:
     assert found.collect() == expected.collect()
     first = min((logs / "multi-0").glob("*.log"))
     first.unlink()
-    assert "the file has gone since the snapshot was taken" in error_of(read())
+    assert "the file is gone since the snapshot was taken" in error_of(read())
     left = read(failOnDataLoss="false").filter("topic = 'multi'")
     multi = [row.offset for row in before if row.topic == "multi"]
     assert offsets(left) == [offset for offset in multi if offset >= int(newest.stem)]

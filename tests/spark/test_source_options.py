@@ -111,7 +111,7 @@ def test_connections_are_accepted_with_one_remark_without_values() -> None:
     )
     (remark,) = options.remarks
     assert remark == (
-        "no broker is asked, so these options mean nothing here: fetchOffset.numRetries, "
+        "no broker is contacted, so these options have no effect: fetchOffset.numRetries, "
         "fetchOffset.retryIntervalMs, groupIdPrefix, kafka.bootstrap.servers, kafka.group.id, "
         "kafka.sasl.jaas.config, kafkaConsumer.pollTimeoutMs"
     )
@@ -136,7 +136,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     *(({"paths": paths}, "JSON such as") for paths in ('"/a"', "5", "null", "{}", '{"/a": 1}', "[" * 9999)),
     ({"paths": "[5]"}, "5 is no path"),
     ({"path": "/a\0b"}, "is no path"),
-    ({"includeHeaders": "yes"}, "includeHeaders is 'yes'; it is true or false"),
+    ({"includeHeaders": "yes"}, "includeHeaders is 'yes'; give true or false"),
     ({"checkCrc": ""}, "checkCrc is ''"),
     ({"mode": "LENIENT"}, "FAILFAST, PERMISSIVE or DROPMALFORMED"),
     ({"view": "rows"}, "records, batches, segments, control, aborted or damage"),
@@ -175,14 +175,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"view": "batches", "includeHeaders": "true"},
-        "option includeHeaders is of rows that are records, and view=batches",
+        "option includeHeaders is only for records, but view=batches",
     ),
-    ({"view": "damage", "timestampOverflow": "null"}, "option timestampOverflow is of rows"),
+    ({"view": "damage", "timestampOverflow": "null"}, "option timestampOverflow is only for records"),
     (
         {"modifiedAfter": "2026-01-31T12:00:00Z", "modifiedBefore": "2026-01-31T12:00:00Z"},
         "options modifiedAfter (2026-01-31T12:00:00Z) and modifiedBefore",
     ),
-    ({"startingTimestamp": "9", "endingTimestamp": "8"}, "to begin at 9 and to end before that, 8"),
+    ({"startingTimestamp": "9", "endingTimestamp": "8"}, "begin at 9 and end before that, at 8"),
 ]
 
 

@@ -120,9 +120,7 @@ def test_a_partition_that_is_gone(logs: Path, tmp_path: Path, caplog: pytest.Log
     append(logs / "u-0", *run_of(0, 3))
     streamed.rest()
     (logs / "u-0").rename(tmp_path / "u-0")
-    with pytest.raises(
-        DataLossError, match="u-0, which is to be read from offset 3 on, is at the paths no more"
-    ):
+    with pytest.raises(DataLossError, match="u-0, to be read from offset 3 on, is no longer at the paths"):
         streamed.batch()
     streamed.restart(failOnDataLoss="false")
     append(logs / "t-0", *run_of(9, 12))
@@ -130,7 +128,7 @@ def test_a_partition_that_is_gone(logs: Path, tmp_path: Path, caplog: pytest.Log
         assert offsets_of(streamed.batch()) == span(0, 9, 12)
         assert streamed.batch() is None
     assert [one.getMessage() for one in caplog.records if "u-0" in one.getMessage()] == [
-        "kafka-segments: u-0, which is to be read from offset 3 on, is at the paths no more: its topic was "
+        "kafka-segments: u-0, to be read from offset 3 on, is no longer at the paths: its topic was "
         "deleted, or its directory moved"
     ]
     streamed.restart()
@@ -146,7 +144,7 @@ def test_a_planned_batch_of_a_partition_that_is_gone(logs: Path, tmp_path: Path)
     streamed = Streamed(logs)
     streamed.plan()
     (logs / "t-1").rename(tmp_path / "t-1")
-    with pytest.raises(DataLossError, match="t-1, which is to be read from offset 0 on"):
+    with pytest.raises(DataLossError, match="t-1, to be read from offset 0 on"):
         streamed.read()
     streamed.restart(failOnDataLoss="false")
     assert offsets_of(streamed.read()) == span(0, 0, 9)
@@ -175,10 +173,10 @@ def _expired(directory: Path) -> None:
 
 
 CHANGES = {
-    _cut_short: (TruncatedLogError, "it ends at offset 3 now: .*Read it by a new query"),
+    _cut_short: (TruncatedLogError, "it now ends at offset 3: .*Read it by a new query"),
     _written_again: (TruncatedLogError, "offset 8 was in a batch with checksum"),
     _made_anew: (RecreatedTopicError, "was deleted and created again"),
-    _of_another_epoch: (TruncatedLogError, "offset 8 was of leader epoch 3, and is of epoch 7 now"),
+    _of_another_epoch: (TruncatedLogError, "offset 8 was of leader epoch 3, and is now of epoch 7"),
     _expired: (ExpiredOffsetsError, "offsets 9 to 29 were deleted"),
 }
 
@@ -293,7 +291,7 @@ def test_damage_is_met_by_the_batch_that_crosses_it(logs: Path, caplog: pytest.L
     append(logs / "t-0", flipped(run_of(9, 12)[0]))
     with caplog.at_level(logging.WARNING):
         assert streamed.batch() is None
-    assert "t-0: there is damage where offset 9 is to come" in caplog.text
+    assert "t-0: there is damage where offset 9 is expected" in caplog.text
     append(logs / "t-0", *run_of(12, 15))
     with pytest.raises(KafkaFormatError, match="mode=PERMISSIVE"):
         streamed.batch()
@@ -330,7 +328,7 @@ def test_a_batch_opens_no_segment_that_was_read(tmp_path: Path, monkeypatch: pyt
 def test_offsets_of_other_sources(logs: Path, offset: str) -> None:
     streamed = Streamed(logs)
     streamed.offsets = [offset]
-    with pytest.raises(OptionError, match="it is of another source, or was edited"):
+    with pytest.raises(OptionError, match="it is from another source, or was edited"):
         streamed.plan()
 
 

@@ -105,7 +105,7 @@ def test_where_a_query_begins(logs: Path, options: dict[str, str], first: int, s
 
 
 def test_a_start_that_is_wrong(logs: Path) -> None:
-    with pytest.raises(OptionError, match="t-1 is read and has none"):
+    with pytest.raises(OptionError, match="t-1 is read but has none"):
         Streamed(logs, startingOffsets='{"t":{"0":-1}}').plan()
     with pytest.raises(DataLossError, match="the log ends at offset 9"):
         Streamed(logs, startingOffsets='{"t":{"0":20,"1":0}}').plan()

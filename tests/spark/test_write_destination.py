@@ -44,7 +44,7 @@ def test_append_adds_partitions(tmp_path: Path) -> None:
     write(tmp_path / "to", [frame("a")])
     write(tmp_path / "to", [frame("b", value=b"new")])
     assert values(tmp_path / "to") == {"a": [b"old"] * 3, "b": [b"new"] * 3}
-    with pytest.raises(OptionError, match=r"partition b-0 is there already\. Mode append adds partitions"):
+    with pytest.raises(OptionError, match=r"partition b-0 exists already\. Mode append adds partitions"):
         write(tmp_path / "to", [frame("c", "b")])
     assert names(tmp_path / "to") == ["a-0", "b-0"]
     assert names(tmp_path) == ["to"]
@@ -100,7 +100,7 @@ def test_what_overwrite_does_not_remove(tmp_path: Path) -> None:
     write(tmp_path / "to", [frame("a")])
     (tmp_path / "to" / "meta.properties").touch()
     with pytest.raises(
-        OptionError, match=r"overwrite removes partitions only, and there is 'meta\.properties'"
+        OptionError, match=r"overwrite removes only partitions, but there is 'meta\.properties'"
     ):
         write(tmp_path / "to", [frame("b")], overwrite=True)
     (tmp_path / "to" / "meta.properties").unlink()
@@ -112,7 +112,7 @@ def test_what_overwrite_does_not_remove(tmp_path: Path) -> None:
     job.abort(messages)
     assert names(tmp_path / "to") == ["a-0", "notes"]
     (tmp_path / "file").touch()
-    with pytest.raises(OptionError, match="this is no directory"):
+    with pytest.raises(OptionError, match="this is not a directory"):
         write(tmp_path / "file", [frame("b")], overwrite=True)
 
 
@@ -158,7 +158,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     late = [writer(tmp_path / "to", frame("b").schema) for _ in range(2)]
     messages = [job.write(iter([frame("b", "c", value=b"%d" % n)])) for n, job in enumerate(late)]
     late[0].commit([messages[0]])
-    with pytest.raises(OutputError, match="came into being while it was written"):
+    with pytest.raises(OutputError, match="another program created it meanwhile"):
         late[1].commit([messages[1]])
     late[1].abort([])
     assert values(tmp_path / "to") == {"a": [b"1"] * 3, "b": [b"0"] * 3, "c": [b"0"] * 3}
@@ -237,7 +237,7 @@ def test_kills(tmp_path: Path, mode: str, call: str, caplog: pytest.LogCaptureFi
         caplog.clear()
         write(folder / "to", [frame("z")])
         is_left = any(name.startswith(".to.writing-") for name in left)
-        assert ("is of a write that is running or was killed" in caplog.text) == is_left
+        assert ("belongs to a write that is running or was killed" in caplog.text) == is_left
 
 
 def made(folder: Path, mode: str) -> Path:

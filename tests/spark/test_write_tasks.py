@@ -202,7 +202,7 @@ def test_columns_that_are_refused(tmp_path: Path, column: str) -> None:
 def test_what_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no column value"):
         write(tmp_path / "to", [batch([{"key": b""}])], topic="t")
-    with pytest.raises(OptionError, match="no column topic: add one, or name the topic"):
+    with pytest.raises(OptionError, match="no column topic: add one, or name one"):
         write(tmp_path / "to", [batch([{"value": b""}])])
 
 

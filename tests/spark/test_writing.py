@@ -118,7 +118,7 @@ def test_modes_that_spark_refuses(spark: SparkSession, tmp_path: Path, mode: str
 def test_errors_name_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(6).selectExpr("'t' as topic", "'v' as value")
     cases: list[tuple[DataFrame, dict[str, str], str]] = [
-        (frame, {"compresion": "zstd"}, "unknown option compresion of writing; did you mean compression"),
+        (frame, {"compresion": "zstd"}, "unknown option compresion for writing; did you mean compression"),
         (
             frame,
             {"compression": "brotli"},
@@ -169,10 +169,10 @@ def test_files_beside_segments(spark: SparkSession, tmp_path: Path) -> None:
     epochs = load_view(spark, tmp_path / "to", "batches").select("leaderEpoch").distinct().collect()
     assert [row.leaderEpoch for row in epochs] == [7]
     for given, said in (
-        (ids["a"], "topicId is one id, and there are the topics a, b"),
-        ('{"a": 1}', "is no topic"),
+        (ids["a"], "topicId is one id, but there are the topics a, b"),
+        ('{"a": 1}', "is not a topic"),
     ):
         with pytest.raises(Exception, match=said):
             save(frame, tmp_path / "other", topicId=given)
-    with pytest.raises(Exception, match="option topicId has no id of topic b"):
+    with pytest.raises(Exception, match="option topicId has no id for topic b"):
         save(frame, tmp_path / "other", topicId=json.dumps({"a": ids["a"]}))

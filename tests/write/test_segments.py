@@ -203,7 +203,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
         writer.write([{"value": b"v"}])
         (tmp_path / NAME).write_bytes(b"mine")
     assert contents(tmp_path) == {NAME: b"mine"}
-    with pytest.raises(OutputError, match="no such directory"):
+    with pytest.raises(OutputError, match="the directory to write it into does not exist"):
         kafka_segments.open_writer(tmp_path / "absent" / NAME)
     with pytest.raises(OptionError, match="exists"):
         kafka_segments.open_partition_writer(tmp_path)

@@ -149,7 +149,7 @@ def checked_file(path: str, source: Source | None = None) -> StoredSegment:
         source: its content, if it is open already.
 
     Raises:
-        OptionError: it is no segment.
+        OptionError: it is not a segment.
         ReadError: it cannot be opened.
     """
     refuse_other_file(path)

@@ -71,7 +71,7 @@ def compile_schemas(language: str, package: str = "") -> dict[str, bytes]:
 
     Raises:
         OptionError: the language has no packages, or none of this form.
-        MissingExtraError: Node or the compiler is not there, or of another version than is needed.
+        MissingExtraError: Node or the compiler is missing, or not of the version that is needed.
         ReadError: the schemas are missing in this installation.
         OutputError: they are in an archive, and cannot be copied out of it.
     """

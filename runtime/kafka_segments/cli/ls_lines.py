@@ -160,9 +160,9 @@ def _notes(listing: Listing, total: ListRow, *, is_human: bool) -> Iterator[str]
         return
     topics = sorted({row.topic or "" for row in listing.rows if row.num_old_segments})
     yield (
-        f"magic 0 or 1: {counted(total.num_old_segments, 'segment')}, {old}, in {', '.join(topics)}. Kafka 4 "
-        "serves these messages as they are, and converts them for no client (KIP-724); "
-        "`kafka-segments convert --to-magic 2` writes a segment anew"
+        f"magic 0 or 1: {counted(total.num_old_segments, 'segment')}, {old}, in {', '.join(topics)}. Kafka "
+        "4 serves these messages as they are, and converts them for no client (KIP-724); `kafka-segments "
+        "convert --to-magic 2` rewrites a segment"
     )
 
 

@@ -59,7 +59,7 @@ class CommittedFiles:
             self._partition.close()
 
     def open(self, file: GivenFile) -> AbstractContextManager[IsolatedSegment]:
-        """Open a file; those of a partition's directory are refused in any case if they are no files."""
+        """Open a file; those of a partition's directory are refused in any case if they are not files."""
         path = file.path
         if self._partition is None or not self._partition.holds(path):
             if self._partition is not None:
@@ -94,7 +94,7 @@ def _open_given(places: Places, options: dict[str, bool], is_experimental: bool,
 
 
 def fast_rows_if_there() -> Rows | None:
-    """Return the compiled decoder of records; say on standard error what is missing if it is not there."""
+    """Return the compiled decoder of records; say on standard error what is missing if it is unavailable."""
     try:
         return fast_rows()
     except MissingExtraError as error:

@@ -170,7 +170,7 @@ def _log_of(path: str) -> PartitionLog:
     """Make a log of one file.
 
     Raises:
-        OptionError: it is no segment.
+        OptionError: it is not a segment.
         ReadError: it cannot be opened.
     """
     stored = checked_file(path)

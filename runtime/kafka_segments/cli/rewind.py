@@ -1,4 +1,4 @@
-"""Subcommand `rewind`: rows of a table from an offset on are removed, to be taken anew."""
+"""Subcommand `rewind`: rows of a table from an offset on are removed, to be read again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _offset(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no offset")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an offset")
     return int(text)
 
 

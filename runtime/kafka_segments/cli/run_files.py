@@ -36,7 +36,7 @@ def check_run_files(arguments: argparse.Namespace) -> None:
     """Check that the files can be written, before a run does anything.
 
     Raises:
-        OptionError: one is no file of this machine, in a directory that is there.
+        OptionError: one is not a file on this machine, in an existing directory.
     """
     for option in ("report", "metrics"):
         path = getattr(arguments, option)

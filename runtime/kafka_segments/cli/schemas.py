@@ -15,7 +15,7 @@ from kafka_segments.formats.schema_files import SchemaFile, list_schemas, read_s
 
 __all__ = ["add_parser", "run_export", "run_list"]
 
-_CONSTRUCT = "construct"  # our own modules: what the compiler makes for it is no valid Python
+_CONSTRUCT = "construct"  # our own modules: what the compiler makes for it is not a valid Python
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -41,7 +41,7 @@ class GivenFile:
 
         Args:
             places: opens it.
-            only_files: refuse what is no regular file, though it was given by its own name.
+            only_files: refuse what is not a regular file, though it was given by its own name.
 
         Raises:
             KafkaFormatError: it cannot be opened.
@@ -60,13 +60,13 @@ def places_of(arguments: argparse.Namespace, *, keep_cache: bool = True) -> Plac
         keep_cache: see `Places`.
 
     Raises:
-        OptionError: a setting that is none of stores.
+        OptionError: a setting that stores do not have.
     """
     return Places(store_settings(parsing.named_options(arguments.option, ())), keep_cache=keep_cache)
 
 
 def matches_of(places: Places, given: str) -> list[str]:
-    """The paths that a pattern stands for, by name; what exists under its own name is no pattern.
+    """The paths that a pattern stands for, by name; what exists under its own name is not a pattern.
 
     Raises:
         OptionError: nothing matches.

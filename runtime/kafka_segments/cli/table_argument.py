@@ -21,7 +21,7 @@ def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
     """Open the table at DEST; return it with its newest run.
 
     Raises:
-        OptionError: there is none, or an option is none of stores.
+        OptionError: there is no table, or an option that stores do not have.
         MissingExtraError: a package that the kind needs is not installed.
         ReadError: its newest run cannot be read.
     """

@@ -248,7 +248,7 @@ class _ChosenPartitions:
         return not self._partitions or partition in self._partitions
 
     def absent(self) -> Iterator[OptionError]:
-        """Yield an error for each topic and partition that was chosen and is not there."""
+        """Yield an error for each topic and partition that was chosen but does not exist."""
         for topic in sorted(self._topics - self._seen_topics):
             known = ", ".join(sorted(self._seen_topics)[:10])
             hint = did_you_mean(topic, self._seen_topics) or f"; there are {known}"
@@ -261,7 +261,7 @@ def _copy_of(path: str, inputs: list[Source]) -> PartitionCopy:
     """Make a copy of one file, or of standard input, which is opened once and added to `inputs`.
 
     Raises:
-        OptionError: it is no segment.
+        OptionError: it is not a segment.
         ReadError: it cannot be opened.
     """
     if path == "-" and not inputs:

@@ -46,8 +46,7 @@ def export_for_webide(directory: str, given: Sequence[str]) -> int:
         given: paths of files, patterns, directories with segments.
 
     Raises:
-        OptionError: a file that is none of Kafka's, an address, or a directory that is not empty or in what
-            was given.
+        OptionError: a file that is not Kafka's, an address, or a directory that is not empty or in a source.
         ReadError: a file cannot be read.
         MissingExtraError: a segment is compressed, and the extra `arrow` is not installed.
         OutputError: the directory cannot be written.

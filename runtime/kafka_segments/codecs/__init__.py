@@ -127,7 +127,7 @@ def check_level(codec: str, level: int | None) -> int:
         OptionError: an unknown codec, one without levels, or a level out of its range (CompressionType).
     """
     if codec not in _REMEDIES:
-        detail = f"compression is {codec!r}; Kafka has none, {', '.join(CODEC_NAMES)}"
+        detail = f"compression is {codec!r}; it must be none, {', '.join(CODEC_NAMES)}"
         raise OptionError(detail, rule="unknown_compression")
     if codec not in _LEVELS:
         if level is not None:

@@ -70,7 +70,7 @@ def repeat(content: bytearray, distance: int, size: int, first: int) -> None:
     """
     start = len(content) - distance
     if distance == 0 or start < first or size > _LARGEST_COPY:
-        raise DecompressionError("a copy of what is not there")
+        raise DecompressionError("a copy from before the beginning")
     while size > 0:
         piece = content[start : start + size]
         content += piece

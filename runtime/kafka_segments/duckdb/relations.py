@@ -40,25 +40,25 @@ def relation(
     `offset`, `timestamp` and `timestamp_ms` leave out partitions and parts of segments, as the arguments do;
     damage in these is not found. `LIMIT` ends the reading soon after enough rows.
 
-    A query of no other columns than `topic` and `partition`, such as `count(*)`, only counts rows: by headers
+    A query of only the columns `topic` and `partition`, such as `count(*)`, only counts rows: by headers
     where `kafka_segments.polars.scan_segments` does, with its exception for damage inside batches.
 
     Args:
         paths: as for `kafka_segments.scan`.
-        columns: of the relation.
-        connection: of DuckDB; None is its default one.
+        columns: names of the relation's columns.
+        connection: a DuckDB connection; None: the default one.
         options: by name, as for `kafka_segments.scan`: topics, partitions, offsets, since, until, isolation,
             on_damage (a function is called in the thread that DuckDB reads in), max_timestamp_skew,
             storage_options, max_decompressed.
 
     Returns:
-        A relation; each query looks anew at what there is. An error while it reads, such as damage, comes as
-        DuckDB's `InvalidInputException`, with the text of ours. A `timestamp` has microseconds in DuckDB: one
-        that these cannot say is such an error, and `timestamp_ms` has it.
+        A relation; each query lists the paths again. An error while it reads, such as damage, is raised as
+        DuckDB's `InvalidInputException`, with our text. A `timestamp` has microseconds in DuckDB: one that
+        does not fit is such an error, and `timestamp_ms` has it.
 
     Raises:
         KafkaFormatError: a path cannot be read or holds no log.
-        OptionError: an invalid argument, or a topic or partition that is not there.
+        OptionError: an invalid argument, or a topic or partition that does not exist.
 
     Example:
         >>> orders = relation("/var/lib/kafka", topics="orders")  # doctest: +SKIP

@@ -57,8 +57,8 @@ class KafkaFormatError(Exception):
 
     `topic` and `partition` name the partition, where it is known.
 
-    `str()` escapes unprintable characters, so that a terminal obeys neither a file's name nor a store's
-    message; `detail` and `path` are not escaped.
+    `str()` escapes unprintable characters, so that no file's name and no store's message can control a
+    terminal; `detail` and `path` are not escaped.
     """
 
     position: int | None = None
@@ -84,7 +84,7 @@ class KafkaFormatError(Exception):
     def with_context(self, suffix: str = "", **attributes: Any) -> Self:
         """Return this error with other attributes, and with words after its detail.
 
-        The new error takes over the traceback: a frame that refers to this one would else hold its data.
+        The new error takes over the traceback: otherwise a frame that refers to this one would hold its data.
         """
         changed = type(self)(self.detail + suffix)
         kept = {name: value for name, value in self.__dict__.items() if name != "detail"}
@@ -115,7 +115,7 @@ class TruncatedError(DecodeError, EOFError):
 class CorruptBatchError(DecodeError):
     """An inconsistent batch; permanent: skip it or stop.
 
-    `.is_in_every_copy` says that a client wrote it so: replicas have the same.
+    `.is_in_every_copy` is True if a client wrote it like this: then replicas have the same.
     """
 
     is_in_every_copy: bool = False
@@ -148,7 +148,7 @@ class DataLossError(KafkaFormatError):
 
 
 class SegmentOrderError(DecodeError):
-    """Offsets in a segment that belong to another one by the names: swapped, renamed or overlapping files."""
+    """Offsets that, by the segments' names, belong to another one: swapped, renamed or overlapping files."""
 
 
 class LengthMismatchError(CorruptBatchError):
@@ -179,7 +179,7 @@ class UnknownFormatError(DecodeError):
 class DecompressionError(DecodeError):
     """A payload that does not decompress, or exceeds the bound.
 
-    `.codec` is Kafka's name or number. `.is_bound` says that only the bound stopped it: it may be sound.
+    `.codec` is Kafka's name or number. `.is_bound` is True if it only exceeds the bound, and may be sound.
     """
 
     codec: str | int | None = None
@@ -195,7 +195,7 @@ class ReadError(KafkaFormatError, OSError):
 class StoreError(KafkaFormatError, OSError):
     """A store that stopped serving an object, or replaced it during the read.
 
-    Never damage: the read ends whatever `on_damage` is. `.errno` is the matching one of POSIX.
+    It does not count as damage: the read ends whatever `on_damage` is. `.errno` is POSIX's number for it.
     """
 
     errno: int | None = None
@@ -248,7 +248,7 @@ class ConflictError(OutputError):
 
 
 class UndecidedRunError(OutputError):
-    """A run that may or may not have been committed: no answer came from the store or the disk.
+    """A run that may or may not have been committed: the store or the disk did not answer.
 
     The next run finds out.
     """
@@ -259,10 +259,10 @@ class AccountError(KafkaFormatError):
 
 
 class LogChangedError(KafkaFormatError):
-    """A log that does not go on where a run or a stream has read it to; `.topic` and `.partition` name it.
+    """A log that does not continue where a run or stream ended; `.topic` and `.partition` name it.
 
     Attributes:
-        parting_offset: from which on the log has other records, at the latest; None if that is unknown.
+        parting_offset: from this offset on, at the latest, the log has other records; None if it is unknown.
     """
 
     parting_offset: int | None = None
@@ -273,7 +273,7 @@ class TruncatedLogError(LogChangedError):
 
 
 class RecreatedTopicError(LogChangedError):
-    """A topic that was deleted and created again: its id is another one (KIP-516)."""
+    """A topic that was deleted and created again: its id has changed (KIP-516)."""
 
 
 class ExpiredOffsetsError(LogChangedError):

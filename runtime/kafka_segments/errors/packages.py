@@ -25,7 +25,7 @@ def check_packages(packages: Iterable[str], need: str, extra: str, purpose: str 
     for package in packages:
         try:
             is_there = find_spec(package) is not None
-        except ValueError:  # something is under this name in sys.modules that is no module
+        except ValueError:  # something is under this name in sys.modules that is not a module
             is_there = False
         if not is_there:
             raise MissingExtraError(

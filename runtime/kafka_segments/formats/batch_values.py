@@ -89,7 +89,7 @@ def _declaration() -> Any:
     except ImportError as error:
         if not (error.name or "").startswith("construct"):
             raise
-        message = "batches of magic 3 are converted with construct: pip install 'kafka-segments[construct]'"
+        message = "converting batches of magic 3 needs construct: pip install 'kafka-segments[construct]'"
         raise MissingExtraError(message, extra="construct") from error
 
 

@@ -130,7 +130,7 @@ def _uuid(data: bytes) -> str:
 
 
 def _text(string: Any) -> str:
-    # Java puts U+FFFD in place of what is no UTF-8.
+    # Java puts U+FFFD in place of what is not UTF-8.
     return bytes(string.data).decode("utf-8", "replace")
 
 

@@ -28,11 +28,11 @@ Header = tuple[bytes, bytes | None]
 class Batch:
     """A record batch (magic 2) or an outer entry of the old formats (a message or a wrapper, magic 0 and 1).
 
-    `size` counts all bytes, the offset and length fields included. `crc_valid` is None where the checksum
-    was not computed. `compression` is None for an unknown codec number (`compression_id`). In magic 0 and 1
-    `base_timestamp` is None, and `base_offset` and `num_records` are None where only the inner messages
-    have them. Not in the file are `previous_offset`, the last sound offset before this entry, and `num_left`,
-    bytes after the last whole message in a wrapper. Defaults are for fields that magic 0 and 1 lack.
+    `size` counts all bytes, the offset and length fields included. `crc_valid` is None where the checksum was
+    not computed. `compression` is None for an unknown codec number (`compression_id`). In magic 0 and 1
+    `base_timestamp` is None, and `base_offset` and `num_records` are None where only the inner messages have
+    them. The file does not store `previous_offset`, the last sound offset before this entry, and `num_left`,
+    the bytes after the last whole message in a wrapper. Defaults are for fields that magic 0 and 1 lack.
     """
 
     path: str
@@ -62,15 +62,16 @@ class Batch:
 
     @property
     def end_position(self) -> int:
-        """Where the entry ends in the file."""
+        """Position in the file where the entry ends."""
         return self.position + self.size
 
     @property
     def highest_offset(self) -> int:
-        """An upper bound of the records' offsets, by the header.
+        """An upper bound of the records' offsets, according to the header.
 
-        `last_offset` may be too low, as Kafka's reader takes any lastOffsetDelta; then the count decides. For
-        a wrapper that was not opened it is in the header, unless that has the 0 of old librdkafka versions.
+        `last_offset` may be too low, because Kafka's reader accepts any lastOffsetDelta; then the count
+        decides. For a wrapper that was not opened it is in the header, unless that has the 0 of old
+        librdkafka versions.
         """
         if self.base_offset is None or self.num_records is None:
             return self.last_offset or (1 << 63) - 1
@@ -106,7 +107,7 @@ class ControlRecord:
 class Record:
     """One record as a consumer receives it. Null (None) and empty (b"") keys and values differ.
 
-    `position` is that of its batch; `timestamp` is in milliseconds, -1 if there is none.
+    `position` is the position of its batch; `timestamp` is in milliseconds, -1 if there is none.
     """
 
     position: int
@@ -140,7 +141,7 @@ class Damage:
     def touches(self, start: int | None, end: int | None) -> bool:
         """Whether offsets in `[start, end)` (None: open) may have been lost here.
 
-        A next offset that is not above the previous one is no evidence.
+        A next offset that is not above the previous one is not evidence of a loss.
         """
         previous, following = self.previous_offset, self.next_offset
         if end is not None and previous is not None and previous + 1 >= end:

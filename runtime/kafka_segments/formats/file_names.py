@@ -42,8 +42,8 @@ SEGMENT_NAME = re.compile(r"(\d{20})\.log", re.ASCII)
 TIERED_NAME = re.compile(r"(\d{20})-([A-Za-z0-9_-]{22})\.(log|rsm-manifest)", re.ASCII)
 METADATA_TOPIC = "__cluster_metadata"
 WHY_LEFT_ALONE = {
-    "-delete": "a broker has put it aside for deletion (-delete), and removes it after a while",
-    "-future": "a copy that a broker was moving to another disk (-future), of a partition that is elsewhere",
+    "-delete": "a broker has put it aside for deletion (-delete) and will remove it",
+    "-future": "a copy of another partition's directory, which a broker was moving to this disk (-future)",
     "-stray": "a broker has put it aside, since the partition is not assigned to it (-stray); to read it, "
     "copy it to a directory named TOPIC-PARTITION",
 }

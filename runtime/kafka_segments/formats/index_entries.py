@@ -82,12 +82,12 @@ def read_leader_epochs(data: bytes | memoryview) -> list[tuple[int, int]]:
         raise CorruptIndexError(f"not a checkpoint of leader epochs: {explain(error)}") from error
     version = _integer(checkpoint.version_text, 32, "version")
     if version != 0:
-        raise CorruptIndexError(f"checkpoint of leader epochs of version {version}; only 0 is known")
+        raise CorruptIndexError(f"checkpoint of leader epochs with version {version}; only 0 is known")
     if not checkpoint.num_entries_text and not checkpoint.entries:
         return []
     announced = _integer(checkpoint.num_entries_text, 32, "number of entries")
     if announced != len(checkpoint.entries):
-        raise CorruptIndexError(f"{len(checkpoint.entries)} leader epochs where {announced} are announced")
+        raise CorruptIndexError(f"{len(checkpoint.entries)} leader epochs, but {announced} are announced")
     return [
         (_integer(entry.epoch_text, 32, "epoch"), _integer(entry.start_offset_text, 64, "offset"))
         for entry in checkpoint.entries
@@ -109,7 +109,7 @@ def read_partition_metadata(data: bytes | memoryview) -> tuple[int, str]:
         raise CorruptIndexError(f"not the metadata of a partition: {explain(error)}") from error
     version = _integer(metadata.version_text, 32, "version")
     if version < 0:
-        raise CorruptIndexError(f"metadata of a partition of version {version}; the first one is 0")
+        raise CorruptIndexError(f"unknown version {version} of a partition's metadata; versions begin at 0")
     return version, topic_id.strip()
 
 
@@ -119,5 +119,5 @@ def _integer(text: bytes, num_bits: int, what: str) -> int:
     value = int(digits) if _INTEGER.fullmatch(digits) else None
     highest = (1 << num_bits - 1) - 1
     if value is None or not -highest - 1 <= value <= highest:
-        raise CorruptIndexError(f"the {what} is {text!r:.40}, which is no integer of {num_bits} bits")
+        raise CorruptIndexError(f"the {what} is {text!r:.40}, which is not a {num_bits}-bit integer")
     return value

@@ -23,14 +23,14 @@ def explain(error: Exception) -> str:
     """A parse error on one line, without whole values or addresses of objects."""
     if not isinstance(error, ValidationFailedError):
         if number := _NO_NUMBER.fullmatch(str(error)):
-            return f"{number[1]:.60} is no number"
+            return f"{number[1]:.60} is not a number"
         ended = _NO_END.fullmatch(str(error))
-        return str(error) if ended is None else f"it ends before the {ended[1]!r} that belongs there"
+        return str(error) if ended is None else f"it ends before the {ended[1]!r} that must follow"
     found = getattr(error, "actual", None)
     if found == b"":  # of a field that is there for bytes that are refused
         return f"a length or count before byte {error.io.pos()} does not fit its content"
     found = getattr(found, "value", found)
-    return f"{found!r:.60}, before byte {error.io.pos()}, is no value that this format has"
+    return f"{found!r:.60}, before byte {error.io.pos()}, is not a value of this format"
 
 
 def stream(data: bytes | memoryview) -> KaitaiStream:

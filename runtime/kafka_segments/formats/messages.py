@@ -84,7 +84,7 @@ class Message:
 
 
 def read_message(body: bytes | memoryview, offset: int) -> Message:
-    """Read a message after the length field of an entry. Bytes after its value are no error, as in Kafka.
+    """Read a message after the length field of an entry. Bytes after its value are allowed, as in Kafka.
 
     Raises:
         CorruptBatchError: its lengths contradict each other, or its magic is not one of these.
@@ -160,7 +160,7 @@ def read_inner_message(body: bytes | memoryview, offset: int) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class CutMessage:
-    """A message of which only the beginning may be readable; None is what is not there.
+    """A message of which only the beginning may be readable; missing parts are None.
 
     Attributes:
         magic: as stored.
@@ -186,13 +186,13 @@ class CutMessage:
 
 
 def read_message_leniently(body: bytes | memoryview) -> CutMessage:
-    """Read as much of a message as is there; every magic but 0 is read as 1, as in Kafka (LegacyRecord).
+    """Read as much of a message as is present; every magic but 0 is read as 1, as in Kafka (LegacyRecord).
 
     Args:
         body: the bytes after the length field of an entry, as many as the least message has or more.
 
     Raises:
-        CorruptBatchError: not even its header is there.
+        CorruptBatchError: not even its header is complete.
     """
     magic, taken = body[_OFS_MAGIC], body
     if magic not in _MAGICS:

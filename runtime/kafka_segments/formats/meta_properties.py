@@ -47,7 +47,7 @@ def read_meta_properties(data: bytes, *, of_node: bool = False) -> MetaPropertie
         of_node: a broker of Kafka 4 starts on it, which needs a `node.id` or `broker.id` in any version.
 
     Raises:
-        DecodeError: more than `MAX_LEN_META_PROPERTIES` bytes, an unknown version, an id that is none, or in
+        DecodeError: more than `MAX_LEN_META_PROPERTIES` bytes, an unknown version, an invalid id, or in
             version 1 no `node.id` or `cluster.id`.
 
     Example:
@@ -55,26 +55,26 @@ def read_meta_properties(data: bytes, *, of_node: bool = False) -> MetaPropertie
         MetaProperties(version=0, cluster_id=None, node_id=7, directory_id=None)
     """
     if len(data) > MAX_LEN_META_PROPERTIES:
-        raise DecodeError(f"more bytes than this reader takes, which is {MAX_LEN_META_PROPERTIES}")
+        raise DecodeError(f"it has more than the {MAX_LEN_META_PROPERTIES} bytes that are read")
     found = dict(_pairs(data))
     version = found.get("version", "0")
     if version not in {"0", "1"}:
-        raise DecodeError(f"version {version!r:.40}; 0 and 1 are known")
+        raise DecodeError(f"version {version!r:.40} is unknown; only 0 and 1 are known")
     node_id = _integer(found, "broker.id" if version == "0" else "node.id")
     cluster_id, directory_id = found.get("cluster.id"), found.get("directory.id")
     if of_node and node_id is None:
-        raise DecodeError("there is no node.id" if data.strip() else "it is empty")
+        raise DecodeError("node.id is missing" if data.strip() else "it is empty")
     if version == "1" and (node_id is None or cluster_id is None):
-        raise DecodeError(f"there is no {'node.id' if node_id is None else 'cluster.id'}")
+        raise DecodeError(f"{'node.id' if node_id is None else 'cluster.id'} is missing")
     if directory_id is not None and not _UUID.fullmatch(directory_id):
-        raise DecodeError(f"directory.id is {directory_id!r:.40}, which is no UUID in base64url")
+        raise DecodeError(f"directory.id is {directory_id!r:.40}, which is not a UUID in base64url")
     return MetaProperties(int(version), cluster_id, node_id, directory_id)
 
 
 def _integer(found: dict[str, str], key: str) -> int | None:
     text = found.get(key)
     if text is not None and not _INT.fullmatch(text):
-        raise DecodeError(f"{key} is {text!r:.40}, which is no number")
+        raise DecodeError(f"{key} is {text!r:.40}, which is not a number")
     return None if text is None else int(text)
 
 
@@ -110,7 +110,7 @@ def _unescaped(text: str) -> str:
         if match[1] is not None:
             return chr(int(match[1], 16))
         if match[2] == "u":
-            raise DecodeError(f"{text!r:.40} has \\u without four digits after it")
+            raise DecodeError(f"{text!r:.40} has \\u that is not followed by four digits")
         return _CONTROLS.get(match[2], match[2])
 
     return _ESCAPE.sub(replaced, text)

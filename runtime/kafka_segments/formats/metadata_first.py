@@ -85,8 +85,8 @@ class MetadataFirstReader:
             num_headers = head.num_headers.value
             if num_headers > _MAX_HEADERS:
                 raise CorruptBatchError(
-                    f"{num_headers} headers are more than this experimental reader takes, which is "
-                    f"{_MAX_HEADERS}"
+                    f"{num_headers} headers are more than the {_MAX_HEADERS} that this experimental reader "
+                    "takes"
                 )
             self._list.heads = [head]
             content = _Content(0, self._contents, self._list)

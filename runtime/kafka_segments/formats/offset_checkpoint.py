@@ -26,16 +26,16 @@ def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], in
         return {}
     if len(data) > MAX_LEN_OFFSET_CHECKPOINT:
         raise DecodeError(
-            f"an offset checkpoint of more bytes than this reader takes, which is {MAX_LEN_OFFSET_CHECKPOINT}"
+            f"it has more than the {MAX_LEN_OFFSET_CHECKPOINT} bytes that are read of an offset checkpoint"
         )
     try:
         checkpoint = KafkaOffsetCheckpoint(stream(data))
         if checkpoint.version != 0:
-            raise DecodeError(f"offset checkpoint of version {checkpoint.version}; only 0 is known")
+            raise DecodeError(f"offset checkpoint with version {checkpoint.version}; only 0 is known")
         offsets = {(entry.topic, entry.partition): entry.offset for entry in checkpoint.entries}
         if checkpoint.num_entries != len(checkpoint.entries):
             raise DecodeError(
-                f"{len(checkpoint.entries)} entries where {checkpoint.num_entries} are announced"
+                f"{len(checkpoint.entries)} entries, but {checkpoint.num_entries} are announced"
             )
     except PARSE_ERRORS as error:
         if isinstance(error, DecodeError):

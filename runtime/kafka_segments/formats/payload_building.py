@@ -1,4 +1,4 @@
-"""Entries with another payload: the records of a batch, or the messages in a wrapper, compressed anew.
+"""Entries with another payload: the records of a batch, or the messages in a wrapper, recompressed.
 
 Strategy: the header is read by the generated Kaitai class and written by the generated Construct declaration,
 which derives lengths and checksum. Everything else stays as it is, reserved bits too. Needs the extra
@@ -52,7 +52,7 @@ def _segment() -> Any:
     except ImportError as error:
         if not (error.name or "").startswith("construct"):
             raise
-        message = "batches are compressed anew with construct: pip install 'kafka-segments[construct]'"
+        message = "recompressing batches needs construct: pip install 'kafka-segments[construct]'"
         raise MissingExtraError(message, extra="construct") from error
 
 

@@ -103,14 +103,14 @@ class RecordReader:
         # The generated class has left them unread: one by one, their objects are never there all at once.
         if body.num_headers.value > self._max_num_headers:
             raise CorruptBatchError(
-                f"{body.num_headers.value} headers are more than this reader takes, which is "
-                f"{self._max_num_headers} (Kafka itself has no limit)"
+                f"{body.num_headers.value} headers are more than the {self._max_num_headers} that this "
+                "reader takes (Kafka itself has no limit)"
             )
         io = body._io  # noqa: SLF001 (so every Kaitai class holds its bytes)
         for _ in range(body.num_headers.value):
             yield _header(KafkaRecordHeader(io))
         if not io.is_eof():
-            raise CorruptBatchError(f"its content ends after {io.pos()} bytes, before its length does")
+            raise CorruptBatchError(f"its content ends after {io.pos()} bytes, before its stated length")
 
     def num_left(self) -> int:
         """Number of bytes after the last record that was read."""

@@ -101,10 +101,10 @@ def _of_table(
         yield Problem(None, None, f"run {number} is missing below {destination}")
     for one in files.values():
         if one.topic is not None and (one.topic, one.partition) not in keys:
-            yield Problem(one.topic, one.partition, f"{one.path} has rows of which no run has an account")
+            yield Problem(one.topic, one.partition, f"{one.path} has rows that no run has accounted for")
     for path in table.log.files.parquet_paths(destination) if table.is_bare_directory else ():
         if path not in files:
-            yield Problem(None, None, f"{path} is in the table's directory, and no run has written it")
+            yield Problem(None, None, f"{path} is in the table's directory, but no run has written it")
     for kept in history.damaged:
         if not table.log.files.has(f"{destination}/{kept.path}"):
             yield Problem(kept.topic, kept.partition, f"{kept.path}, with damaged bytes, is missing")
@@ -135,7 +135,7 @@ class _Partition:
                 counts[at] += _num_between(offsets, start, end)
             outside += len(offsets) - sum(_num_between(offsets, *one) for one in bounds)
         if outside:
-            self._say(f"{outside} rows have offsets of which no run has an account")
+            self._say(f"{outside} rows have offsets that no run has accounted for")
         self._check(accounts, counts.tolist())
         whole = replace(reduce(Account.joined, (one for _, one in accounts)), records=int(counts.sum()))
         num_runs = sum(one.num_offsets > 0 for _, one in accounts)
@@ -150,13 +150,13 @@ class _Partition:
             span = f"run {number}, offsets {one.first_offset} to {one.end_offset - 1}"
             if end is not None and one.first_offset != end:
                 self._say(
-                    f"run {number} begins at offset {one.first_offset}, and the one before ended at {end}"
+                    f"run {number} begins at offset {one.first_offset}, but the run before ended at {end}"
                 )
             end = one.end_offset
             if not one.is_balanced:
                 self._say(f"{span}: the parts of the account do not add up to {one.num_offsets} offsets")
             if count != one.records:
-                self._say(f"{span}: {one.records} rows were written, and the table has {count}")
+                self._say(f"{span}: {one.records} rows were written, but the table has {count}")
 
     def _offsets_of(self, files: Iterable[DataFile]) -> Offsets:
         """The offsets of some files in order, each once; adds problems."""
@@ -170,14 +170,14 @@ class _Partition:
                 self._say(f"{file.path} cannot be read: {error.detail}")
                 continue
             if len(own) != file.num_rows:
-                self._say(f"{file.path} has {len(own)} rows, and {file.num_rows} were written")
+                self._say(f"{file.path} has {len(own)} rows, but {file.num_rows} were written")
             if file.path in self._written and (np.diff(own) <= 0).any():
-                self._say(f"{file.path}: its offsets do not ascend")
+                self._say(f"{file.path}: its offsets do not increase")
             parts.append(own)
         joined = np.concatenate(parts)
         unique = np.unique(joined)
         if len(unique) < len(joined):
-            self._say(f"{len(joined) - len(unique)} rows have the offsets of others")
+            self._say(f"{len(joined) - len(unique)} rows repeat the offsets of other rows")
         return unique
 
 

@@ -40,7 +40,7 @@ class ComparedPartition:
 
     Attributes:
         table: what the table has.
-        log: counts of the same range in the log, None if it is not there.
+        log: counts of the same range in the log, None if the logs lack it.
         num_missing: records of the log that the table lacks.
         problems: what does not add up.
     """

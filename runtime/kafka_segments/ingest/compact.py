@@ -75,7 +75,7 @@ class MergeTask:
         expected = sum(file.num_rows for file in self.files)
         if output.num_rows != expected:
             raise OutputError(
-                f"{output.num_rows} rows were read of files that have {expected}", path=first.path
+                f"{output.num_rows} rows were read from files that have {expected}", path=first.path
             )
         last_offset = max(file.last_offset or 0 for file in self.files)
         return replace(first, path=path, num_rows=expected, num_bytes=output.size, last_offset=last_offset)
@@ -107,7 +107,7 @@ def read_rows(files: TableFiles, path: str, columns: FileColumns) -> Iterator[pa
 
 
 def check_untouched(table: Table, history: History, paths: Iterable[str]) -> None:
-    """Check that no rows were deleted in files that are to be written anew.
+    """Check that no rows were deleted in files that will be rewritten.
 
     Args:
         table: the table.
@@ -121,9 +121,9 @@ def check_untouched(table: Table, history: History, paths: Iterable[str]) -> Non
     for path, reason in table.obstacles(history, paths).items():
         if reason == DELETED_ROWS:
             raise OptionError(
-                "others have deleted rows in it, which a new file would have again: let the engine that has "
-                "deleted them write the file anew without them (Spark: REORG TABLE ... APPLY (PURGE) for "
-                "Delta, rewrite_data_files for Iceberg), and try again",
+                "another engine has deleted rows in it, which a new file would have again: let that engine "
+                "rewrite the file without them (Spark: REORG TABLE ... APPLY (PURGE) for Delta, "
+                "rewrite_data_files for Iceberg), and try again",
                 path=whole_path(table.destination, path),
             )
 
@@ -165,7 +165,7 @@ def compact(
     small = {path: one for path, one in files.items() if one.num_bytes <= target_bytes}
     left = _left_alone(table, history, small)
     for reason, number in sorted(Counter(left.values()).items()):
-        say(f"{number} files of others are left alone: {reason}")
+        say(f"{number} files that others have written are left alone: {reason}")
     groups = list(_groups(files.values(), left, target_bytes))
     if not groups:
         return 0, None
@@ -188,7 +188,7 @@ def compact(
 
 def _left_alone(table: Table, history: History, files: Mapping[str, DataFile]) -> dict[str, str]:
     """The files that cannot be merged, with the reason."""
-    left = {path: f"they do not lie below {table.destination}" for path in files if is_outside(path)}
+    left = {path: f"they are not below {table.destination}" for path in files if is_outside(path)}
     for path, one in files.items():
         if path not in left and (one.first_offset is None or one.last_offset is None):
             left[path] = "the table lacks the bounds of their offsets"

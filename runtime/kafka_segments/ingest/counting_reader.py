@@ -151,8 +151,8 @@ class CountingReader(SplitReader):
         if self._num_outside or (not is_explained and (is_exceeded or is_other)):
             path, where = self._split.segment.file.path, (self._split.topic, self._split.partition)
             error = CorruptBatchError(
-                "headers of batches contradict their records, in number or in offsets; left out, since they "
-                f"have offsets outside of this range: {self._num_outside}",
+                "batch headers contradict their records, in number or offsets; records left out, with "
+                f"offsets outside this range: {self._num_outside}",
                 path=path,
             )
             self._findings.add(Finding.of_error(Kind.DAMAGE, *where, error))

@@ -57,7 +57,7 @@ def partition_path(topic: str, partition: int, *, is_typed: bool = False) -> str
             directory when its first character is encoded.
     """
     if topic == _NULL_TOPIC:
-        raise OptionError(f"a topic named {topic} cannot be told from null in a partitioned directory")
+        raise OptionError(f"a topic named {topic} would be read as null in a partitioned directory")
     name = topic if is_typed or is_surely_text(topic) else f"%{ord(topic[0]):02X}{topic[1:]}"
     if len(os.fsencode(name)) > _LONGEST_NAME - len("topic="):
         raise OptionError(
@@ -88,8 +88,7 @@ def check_destination(destination: str, sources: Sequence[str], places: Places) 
         places: filesystems by path.
 
     Raises:
-        OptionError: it exists and is neither an empty directory nor a table of `ingest`, or it lies in (or
-            is) a source.
+        OptionError: it is neither new, empty, nor a table of `ingest`, or it is a source or lies in one.
         OutputError: it cannot be looked at.
         StoreError: the store refused or failed.
     """
@@ -111,7 +110,7 @@ def _checked_address(destination: str, sources: Sequence[str], places: Places) -
     _, bucket, key = split_address(destination)
     if not key:
         raise OptionError(
-            "this is a whole bucket: name a directory in it, which ingest has to itself", path=destination
+            "this is a whole bucket: name a directory in it that only ingest uses", path=destination
         )
     for source in sources:
         if not is_address(source) or not source.partition("://")[1]:
@@ -119,7 +118,7 @@ def _checked_address(destination: str, sources: Sequence[str], places: Places) -
         other, above = source.partition("://")[2].rstrip("/").partition("/")[::2]
         if other == bucket and f"{key}/".startswith(f"{above}/" if above else ""):
             raise OptionError(
-                f"it lies in the source {source}, where nothing may be written; choose another",
+                f"it lies in the source {source}, and nothing is written to sources; choose another",
                 path=destination,
             )
     entry = places.entry(destination)
@@ -132,6 +131,6 @@ def _checked_address(destination: str, sources: Sequence[str], places: Places) -
 def _check_usable(names: Sequence[str], destination: str, *, is_directory: bool) -> None:
     if not is_directory or (names and STATE_DIRECTORY not in names):
         raise OptionError(
-            "it is neither an empty directory nor one that ingest has written; choose another",
+            "it is neither an empty directory nor a table written by ingest; choose another",
             path=destination,
         )

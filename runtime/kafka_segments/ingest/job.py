@@ -162,7 +162,7 @@ def plan_ingest(request: Request, say: Callable[[str], None] = lambda _words: No
 
     Raises:
         KafkaFormatError: a source cannot be read; the destination is something else or lies in a source;
-            there is no topic that is asked for; a log does not go on where the last run ended.
+            a requested topic does not exist; a log does not continue where the last run ended.
     """
     earlier: list[bool] = []
     plan = _plan(request, say, earlier)
@@ -215,11 +215,11 @@ def _left_out(log: PartitionLog, error: LogChangedError | OptionError) -> Partit
 
 
 def _absent(known: Mapping[TopicPartition, PartitionState], logs: Iterable[PartitionLog]) -> list[str]:
-    """Name the partitions that a table has, and the sources have no more."""
+    """Name the partitions that a table has, but the sources no longer have."""
     gone = sorted(known.keys() - {(log.topic, log.partition) for log in logs})
     named = [f"{topic}-{partition}" for topic, partition in gone[:_NUM_NAMED]]
     more = f" and {len(gone) - _NUM_NAMED} more" if len(gone) > _NUM_NAMED else ""
-    return [f"not in these logs, though the table has them: {', '.join(named)}{more}"] if gone else []
+    return [f"the table has partitions that these logs lack: {', '.join(named)}{more}"] if gone else []
 
 
 def _logs(request: Request, places: Places) -> tuple[list[PartitionLog], list[PartitionLog]]:

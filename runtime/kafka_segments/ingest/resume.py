@@ -11,13 +11,13 @@ from kafka_segments.query.continuation import WaysOut
 __all__ = ["WAYS_OUT", "check_settings", "earlier_states"]
 
 WAYS_OUT: WaysOut = {
-    RecreatedTopicError: "Write the new topic to another destination; or, to have its rows in the place of "
-    "the old topic's: kafka-segments rewind DEST {topic}:{partition} --to-offset 0",
-    TruncatedLogError: "To keep what the log has no more, write it to another destination; to have the log's "
-    "records in its place: kafka-segments rewind DEST {topic}:{partition} --to-offset {offset}, then ingest "
-    "again",
-    ExpiredOffsetsError: "With -o failOnDataLoss=false the run goes on at the log's start, and the deleted "
-    "offsets are accounted as lost",
+    RecreatedTopicError: "Write the new topic to another destination; or, to replace the old topic's rows "
+    "by its own: kafka-segments rewind DEST {topic}:{partition} --to-offset 0",
+    TruncatedLogError: "To keep what the log no longer has, write the log to another destination; to "
+    "replace it by the log's records: kafka-segments rewind DEST {topic}:{partition} --to-offset {offset}, "
+    "then ingest again",
+    ExpiredOffsetsError: "With -o failOnDataLoss=false the run continues at the log's start and counts the "
+    "deleted offsets as lost",
 }
 """What to do about a log that does not go on where the last run ended."""
 
@@ -50,14 +50,14 @@ def check_settings(known: TableSettings, asked: TableSettings, path: str) -> Non
     for name, (before, now) in pairs.items():
         if before != now:
             raise OptionError(
-                f"it was written with {name} {before or 'left out'}, and this run has {name} "
+                f"it was written with {name} {before or 'left out'}, but this run has {name} "
                 f"{now or 'left out'}: give the same, or choose another destination",
                 path=path,
             )
     missing = [name for name in known.columns if name not in asked.columns]
     if missing:
         raise OptionError(
-            f"it has the columns {', '.join(known.columns)}, and this run lacks {', '.join(missing)}: "
+            f"it has the columns {', '.join(known.columns)}, but this run lacks {', '.join(missing)}: "
             "columns can be added later, not left out",
             path=path,
         )

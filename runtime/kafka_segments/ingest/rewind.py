@@ -1,4 +1,4 @@
-"""Rewinding of partitions: rows from an offset on are removed, and the next run takes that part anew.
+"""Rewinding of partitions: rows from an offset on are removed, and the next run reads that part again.
 
 Strategy: files with rows on both sides of the offset are written again without those from there on. The
 account of the run that took the offset gives way to one of its part below: rows are counted; of the other
@@ -145,8 +145,8 @@ def rewind(
             have seen it empty.
 
     Raises:
-        OptionError: there is no table, or no such partition; the partition has more or fewer rows than runs
-            have written.
+        OptionError: there is no table, or no such partition; the partition's rows are more or fewer than were
+            written.
         ConflictError: another run was committed meanwhile.
         OutputError: something could not be written; the table is as it was.
     """
@@ -264,10 +264,10 @@ class _Cut:
             return
         elsewhere = f", and others elsewhere, such as {self._outside[0]}" if self._outside else ""
         raise OptionError(
-            f"{self.key[0]}-{self.key[1]}: runs have written {expected} rows, and the files below this "
+            f"{self.key[0]}-{self.key[1]}: runs have written {expected} rows, but the files below this "
             f"directory have {self._num_found}{elsewhere}: others have rewritten or removed some, so it is "
-            "not known which are to go. Nothing was changed; see kafka-segments audit, or write what the log "
-            "has to another destination",
+            "unknown which to remove. Nothing was changed; run kafka-segments audit, or write the log to "
+            "another destination",
             path=path,
         )
 

@@ -62,7 +62,7 @@ def plan_new(
     logs = list(logs)
     new = [log for log in logs if (log.topic, log.partition) not in known]
     old = [log for log in logs if (log.topic, log.partition) in known]
-    # Nothing of them was read: what their logs lack at the beginning was not there for the table, either.
+    # Nothing of them was read: what their logs lack at the beginning did not exist for the table, either.
     empty = [log for log in old if known[log.topic, log.partition].next_offset == 0]
     old = [log for log in old if known[log.topic, log.partition].next_offset > 0]
     starts = {(log.topic, log.partition): known[log.topic, log.partition].next_offset for log in old}

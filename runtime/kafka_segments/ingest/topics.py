@@ -29,8 +29,8 @@ def check_topics(settings: TableSettings, topics: Collection[str], path: str) ->
     """
     if len(topics) > 1 and not FileColumns.of(settings).has_topic:
         raise OptionError(
-            f"--layout {settings.layout} has no column for the topic, and an Iceberg table no directories: "
-            f"one topic fits, and these are {', '.join(sorted(topics))}; choose one by --subscribe",
+            f"--layout {settings.layout} has no column for the topic, so the Iceberg table can hold only "
+            f"one, but there are {', '.join(sorted(topics))}; choose one with --subscribe",
             path=path,
         )
 
@@ -48,7 +48,7 @@ def choose(
         topics: what is asked for.
 
     Raises:
-        OptionError: a topic that is asked for is not there, or there are internal ones only.
+        OptionError: a requested topic does not exist, or all topics are internal.
     """
     is_any = topics == Topics()
     asked = list(logs) if is_any else select(logs, topics)[0]
@@ -57,7 +57,7 @@ def choose(
     chosen = [log for log in asked if log not in hidden]
     if hidden and not chosen:
         names = ", ".join(sorted({log.topic for log in hidden}))
-        raise OptionError(f"there are only internal topics here ({names}); --subscribe writes those it names")
+        raise OptionError(f"there are only internal topics here ({names}); name them in --subscribe to write")
     return chosen, hidden
 
 

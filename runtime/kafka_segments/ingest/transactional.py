@@ -2,7 +2,7 @@
 
 Strategy: headers suffice. They are read again on the driver when the run is committed: of all segments as
 long as these are not too large together, then of those that the `.txnindex` files name. The run is done then:
-what cannot be read, or is too large, makes the number unknown, and is no error.
+what cannot be read, or is too large, makes the number unknown, and is not an error.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def report_uncommitted(
         number = found[key]
         if isinstance(number, KafkaFormatError):
             words = (
-                "an unknown number of the records written are not committed: they cannot be counted "
-                f"({number}); --isolation read_committed leaves them out"
+                f"some of the records written may not be committed; they cannot be counted ({number}); "
+                "--isolation read_committed leaves them out"
             )
         else:
             words = (
@@ -118,8 +118,7 @@ def _checked(num_bytes: int, left: int) -> int:
     """
     if num_bytes > left:
         raise OptionError(
-            f"the headers of {num_bytes:,} bytes have to be read, more than the {left:,} that are left of "
-            "maxWalkBytes"
+            f"the headers of {num_bytes:,} bytes must be read, but only {left:,} of maxWalkBytes are left"
         )
     return num_bytes
 

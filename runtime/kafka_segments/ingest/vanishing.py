@@ -15,11 +15,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _NUM_TRIES = 5
-"""At most: who deletes that fast is no broker, and a source that is not there stays so."""
+"""Maximum: no broker deletes faster than that, and a source that does not exist stays missing."""
 
 
 def again_if_gone(lists: Callable[P, R]) -> Callable[P, R]:
-    """Make a function that lists and opens files do so anew where one has gone meanwhile.
+    """Make a function that lists and opens files do so again where one has gone meanwhile.
 
     Retention and the log cleaner delete and replace segments at any moment; what they leave is listed then.
 
@@ -27,7 +27,7 @@ def again_if_gone(lists: Callable[P, R]) -> Callable[P, R]:
         lists: begins with the listing.
 
     Returns:
-        The same, which raises `ReadError` of a file that is not there after some tries alone.
+        The same, which raises `ReadError` for a missing file only after some tries.
     """
 
     @wraps(lists)

@@ -28,8 +28,8 @@ def check_regular(path: str, status: os.stat_result) -> None:
     """
     mode = status.st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        kind = next((word for is_kind, word in _KINDS if is_kind(mode)), "no file")
-        detail = f"this is {kind}, where a file should be: it is not read; remove it, or put the file there"
+        kind = next((word for is_kind, word in _KINDS if is_kind(mode)), "not a file")
+        detail = f"this is {kind} instead of a file, and is not read: remove it, or put the file there"
         raise ReadError(detail, errno=errno.EINVAL, path=path)
 
 
@@ -43,7 +43,7 @@ def check_ends(path: str, descriptor: int) -> None:
     if stat.S_ISCHR(status.st_mode) and not (
         os.isatty(descriptor) or status.st_rdev == os.stat(os.devnull).st_rdev
     ):
-        detail = "this is a device, which may have no end: give a file, or pipe the bytes to `-`"
+        detail = "this is a device, which may never end: give a file, or pipe the bytes to `-`"
         raise ReadError(detail, errno=errno.EINVAL, path=path)
 
 
@@ -64,5 +64,5 @@ def refuse_name(data: bytes | bytearray | memoryview) -> None:
     if is_name:
         name = os.fsdecode(bytes(data))
         raise OptionError(
-            "bytes are a segment's content, and these name a file: give the path as str", path=name
+            "bytes are taken as a segment's content, but these name a file: give the path as str", path=name
         )

@@ -17,13 +17,13 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?:(//)([^/]*)|(?=/))")
 
 
 class Places:
-    """All file systems, with their settings; can be pickled.
+    """Access to all file systems, with their settings; can be pickled.
 
     Args:
         settings: Hadoop's names without `spark.hadoop.`, as in `fs.s3a.endpoint`. They may hold secrets, and
             are never shown.
-        keep_cache: keep read pages of local files in the page cache; else only pages that were cached
-            before (Linux).
+        keep_cache: keep read pages of local files in the page cache; otherwise keep only pages that were
+            cached before (Linux).
         patience: seconds that one request to a store may take, with its retries.
     """
 
@@ -49,10 +49,10 @@ class Places:
         """List a directory, by name.
 
         Raises:
-            ReadError: it does not exist, or cannot be listed.
-            StoreError: its store refuses, fails, or takes too long.
+            ReadError: the directory does not exist, or cannot be listed.
+            StoreError: the store refuses, fails, or takes too long.
             OptionError: an unknown scheme, or settings that contradict each other.
-            MissingExtraError: it is in a store, and pyarrow is not installed.
+            MissingExtraError: the directory is in a store, and pyarrow is not installed.
         """
         system, path = self._resolve(directory)
         return system.entries(path)
@@ -90,11 +90,11 @@ class Places:
         _refuse_keys(scheme, authority, path)
         if scheme == "file":
             if authority not in ("", "localhost"):
-                raise OptionError(f"{authority!r} is another machine: files of this one are read", path=path)
+                raise OptionError(f"{authority!r} is another machine: only local files are read", path=path)
             return LocalFiles(keep_cache=self._keep_cache), f"/{rest.lstrip('/')}"
         if scheme not in SCHEMES:
             known = ", ".join(sorted(SCHEMES))
-            raise OptionError(f"no file system is known for {scheme}: only file, {known}", path=path)
+            raise OptionError(f"no file system is known for {scheme}, only for file, {known}", path=path)
         prefix = f"{match[1]}:{slashes or ''}{authority}"
         if prefix not in self._stores:
             self._stores[prefix] = RemoteFiles(scheme, prefix, authority, self._settings, self._patience)
@@ -111,6 +111,6 @@ def _refuse_keys(scheme: str, authority: str, path: str) -> None:
     if ":" in user or (is_plain and at) or (":" in host and scheme != "hdfs"):
         raise OptionError(
             "keys and passwords do not belong in an address, which is shown and logged: set "
-            "fs.s3a.access.key and fs.s3a.secret.key, or what the store has for it (docs/stores.md)",
+            "fs.s3a.access.key and fs.s3a.secret.key, or the store's own settings (docs/stores.md)",
             path=path,
         )

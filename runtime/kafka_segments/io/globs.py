@@ -89,7 +89,7 @@ class _Translation:
         try:
             re.compile("".join(found) + "]")
         except re.error as error:
-            raise self._wrong(f"the set in brackets is none ({error})") from error
+            raise self._wrong(f"the set in brackets is invalid ({error})") from error
         return "".join(found) + "]"
 
     def _following(self, what: str) -> str:
@@ -99,7 +99,7 @@ class _Translation:
         return character
 
     def _wrong(self, detail: str) -> OptionError:
-        return OptionError(f"the pattern {self._pattern!r} cannot be understood: {detail}")
+        return OptionError(f"the pattern {self._pattern!r} is invalid: {detail}")
 
 
 def expand(places: Places, pattern: str) -> list[FileEntry]:

@@ -37,4 +37,4 @@ class Handle:
             ReadError: it is closed.
         """
         if self._state == "closed":
-            raise ReadError(f"the {what} is closed: read inside the with, or open it again", path=self.path)
+            raise ReadError(f"the {what} is closed: read inside its with, or open it again", path=self.path)

@@ -105,16 +105,16 @@ def is_locked(path: str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
+        _log.warning("%s: %s; assuming a broker holds this log directory", path, error.strerror)
         return True
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            _log.warning("%s: this is no regular file; a broker is taken to hold this log directory", path)
+            _log.warning("%s: not a regular file; assuming a broker holds this log directory", path)
             return True
         os.lockf(descriptor, os.F_TEST, 0)
     except OSError as error:
         if not isinstance(error, (PermissionError, BlockingIOError)):
-            _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
+            _log.warning("%s: %s; assuming a broker holds this log directory", path, error.strerror)
         return True
     finally:
         os.close(descriptor)

@@ -19,4 +19,4 @@ def new_pages(size: int) -> mmap.mmap:
     try:
         return mmap.mmap(-1, size, flags=mmap.MAP_ANONYMOUS | mmap.MAP_PRIVATE)
     except OSError as error:
-        raise MemoryError(f"no {size} bytes: {error.strerror}") from error
+        raise MemoryError(f"cannot allocate {size} bytes: {error.strerror}") from error

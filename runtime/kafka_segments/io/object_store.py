@@ -56,13 +56,13 @@ def split_address(address: str) -> tuple[str, str, str]:
     scheme = scheme.lower()
     if SCHEMES.get(scheme) not in _PREFIXES:
         raise OptionError(
-            f"nothing can be written to {scheme}: only to s3a, gs, abfss, and directories of this machine "
-            "(a mounted one too)",
+            f"{scheme} cannot be written to: only s3a, gs, abfss, and directories on this machine (also "
+            "mounted ones) can",
             path=address,
         )
     authority, _, key = rest.partition("/")
     if not authority:
-        raise OptionError(f"no bucket is named: write {scheme}://BUCKET/PATH", path=address)
+        raise OptionError(f"the address names no bucket: write {scheme}://BUCKET/PATH", path=address)
     return scheme, authority, key.strip("/")
 
 
@@ -146,8 +146,8 @@ def _config(scheme: str, authority: str, settings: Mapping[str, str]) -> tuple[d
     unknown = sorted(arguments.keys() - _HANDLED)
     if unknown:
         raise OptionError(
-            f"settings that give {', '.join(unknown)} cannot be followed where something is written: use "
-            "keys or a session token, or the role of the machine (docs/stores.md)",
+            f"settings that give {', '.join(unknown)} are not supported for writing: use keys or a session "
+            "token, or the role of the machine (docs/stores.md)",
             path=f"{scheme}://{authority}",
         )
     config = {_NAMES[name]: str(value) for name, value in arguments.items() if name in _NAMES}

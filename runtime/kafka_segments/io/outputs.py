@@ -67,9 +67,9 @@ def path_of(given: Any) -> str:
         path = os.fsdecode(given)
         data = os.fsencode(path)
     except (TypeError, ValueError) as error:
-        raise OptionError(f"{type(given).__name__} {error}: that is no path") from error
+        raise OptionError(f"{type(given).__name__} {error}: not a path") from error
     if not data or b"\0" in data:
-        raise OptionError(f"{path!r:.60} is no path: it is empty, or has a zero in it")
+        raise OptionError(f"{path!r:.60} is not a path: it is empty, or has a zero byte in it")
     return path
 
 
@@ -83,10 +83,10 @@ def check_absent(path: str) -> None:
     with _errors(path):
         with suppress(FileNotFoundError, NotADirectoryError):
             os.lstat(path)
-            raise OptionError("it exists already, and nothing is ever written over", path=path)
+            raise OptionError("it exists already, and files are never overwritten", path=path)
         parent = os.path.dirname(path) or "."
         if not os.path.isdir(parent):
-            raise OutputError("there is no such directory to write it into", path=path)
+            raise OutputError("the directory to write it into does not exist", path=path)
 
 
 def check_replaceable(path: str) -> str:
@@ -101,7 +101,7 @@ def check_replaceable(path: str) -> str:
             check_absent(path)
         real = os.path.realpath(path)
         if os.path.ismount(real):
-            raise OptionError("it is where a disk is mounted: give a directory below it", path=path)
+            raise OptionError("it is the mount point of a disk: give a directory below it", path=path)
         if os.path.isdir(real) and os.path.samefile(real, os.curdir):
             raise OptionError("it is the current directory: give one below or beside it", path=path)
     return real
@@ -170,7 +170,7 @@ class OutputFile:
     def _start_writing(self, size: int) -> None:
         """Have the kernel write the last bytes to the disk while others are copied, so that fsync waits less.
 
-        Linux does that with pages that are said to be of no more use, and are not written yet.
+        Linux does that with pages that are marked as unused, and are not written yet.
         """
         if size >= _LEN_STARTED and hasattr(os, "posix_fadvise"):
             with suppress(OSError):
@@ -244,7 +244,7 @@ def _rename_new(source: str, destination: str) -> None:
         os.link(source, destination)
     except OSError:  # it exists, or this is a file system without hard links
         if os.path.lexists(destination):
-            raise OutputError("it came into being while it was written", path=destination) from None
+            raise OutputError("another program created it meanwhile", path=destination) from None
         os.rename(source, destination)
         return
     os.unlink(source)
@@ -343,7 +343,7 @@ def add_directories(source: str, destination: str, named: str, names: Sequence[s
     try:
         for name in names:
             if os.path.lexists(os.path.join(destination, name)):
-                raise OutputError("it came into being while it was written", path=os.path.join(named, name))
+                raise OutputError("another program created it meanwhile", path=os.path.join(named, name))
             with _errors(os.path.join(named, name)):
                 os.rename(os.path.join(source, name), os.path.join(destination, name))
             done.append(name)

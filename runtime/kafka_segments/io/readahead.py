@@ -88,7 +88,7 @@ class AheadSource:
             if self._is_closed:
                 raise StoreError("it was closed", path=self.name)
             if position + size > self.size:
-                detail = f"{size} bytes at position {position} are asked for, but it has {self.size}"
+                detail = f"{size} bytes at position {position} were requested, but it has {self.size}"
                 raise StoreError(detail, path=self.name)
             if not self._last[0] <= position <= self._last[1]:
                 self._len_next = _LEN_FIRST

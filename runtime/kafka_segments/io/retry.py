@@ -59,12 +59,12 @@ _REFUSAL = (
 )
 
 _UNREACHABLE = (
-    "nothing has been heard from it yet: check the address, the bucket's name, the store's settings "
-    "(fs.s3a.endpoint, fs.gs.storage.root.url, credentials, ...; docs/stores.md) and the network"
+    "it has not answered yet: check the address, the bucket's name, the store's settings (fs.s3a.endpoint, "
+    "fs.gs.storage.root.url, credentials, ...; docs/stores.md) and the network"
 )
 
 _NO_HDFS = (
-    "hdfs is read through libhdfs, which is not to be had here: set JAVA_HOME, HADOOP_HOME and CLASSPATH "
+    "hdfs is read through libhdfs, which cannot be loaded here: set JAVA_HOME, HADOOP_HOME and CLASSPATH "
     "(`hadoop classpath --glob`), or copy the files"
 )
 
@@ -95,11 +95,11 @@ class RetryNotice:
         if self.errno in (errno.ENOENT, errno.ENOTDIR) or _GONE.search(self.text):
             return "it does not exist: check the address", errno.ENOENT
         if _CHANGED.search(self.text):
-            return f"{CHANGED}; it said: {self._shown}", errno.ESTALE
+            return f"{CHANGED}; it reported: {self._shown}", errno.ESTALE
         if _REFUSED.search(self.text):
-            return f"{_REFUSAL}; it said: {self._shown}", errno.EACCES
+            return f"{_REFUSAL}; it reported: {self._shown}", errno.EACCES
         if "libjvm" in self.text or "libhdfs" in self.text:
-            return f"{_NO_HDFS}; it said: {self._shown}", errno.EIO
+            return f"{_NO_HDFS}; it reported: {self._shown}", errno.EIO
         return f"the store failed: {self._shown}{tail}", self.errno or errno.EIO
 
 
@@ -143,7 +143,7 @@ def requests_so_far() -> RequestCounts:
     return _counter.counts
 
 
-CHANGED = "it was overwritten while it was read, so nothing of this pass can be relied on: read it again"
+CHANGED = "it was overwritten while it was read, so the results of this pass are unreliable: read it again"
 
 
 class Patience:
@@ -218,7 +218,7 @@ class Patience:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _too_slow(self, seconds: float) -> str:
-        answer = f"the store gave no whole answer within {seconds:.0f} s"
+        answer = f"the store did not answer completely within {seconds:.0f} s"
         return f"{answer}: is it overloaded?" if self._has_answered else f"{answer}; {_UNREACHABLE}"
 
     def _notice_of(self, error: BaseException) -> RetryNotice:

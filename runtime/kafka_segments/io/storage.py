@@ -117,7 +117,7 @@ class _File:
     def _read_all(self, position: int, size: int) -> bytes:
         """Read with as few calls as possible; reads may be short or interrupted."""
         if self.descriptor < 0:
-            raise OptionError("it is closed: read before close, or inside the with", path=self.name)
+            raise OptionError("it is closed: read before close, or inside its with", path=self.name)
         parts = []
         missing = size
         while missing > 0:

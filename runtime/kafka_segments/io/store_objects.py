@@ -113,13 +113,13 @@ class StoredObject:
         finally:
             self._give_back(handle)
         if num_read < len(view) or (len(mark) == _MARK_BYTES and view[-_MARK_BYTES:] == mark):
-            detail = f"{CHANGED} (it had {self.size} bytes, and ends before {position + len(view)} now)"
+            detail = f"{CHANGED} (it had {self.size} bytes, and now ends before {position + len(view)})"
             raise StoreError(detail, errno=errno.ESTALE, path=self.address)
 
     def _opened_same(self) -> Any:
         opened, stamp = self._open()
         if stamp != self._stamp:
-            detail = f"{CHANGED} (it was {_said(self._stamp)}, and is {_said(stamp)} now)"
+            detail = f"{CHANGED} (it was {_said(self._stamp)}, and is now {_said(stamp)})"
             raise StoreError(detail, errno=errno.ESTALE, path=self.address)
         return opened
 

@@ -76,12 +76,12 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> Arguments:
         return {**arguments, "anonymous": True}
     keys = {"access_key": get("access.key"), "secret_key": get("secret.key")}
     if None in keys.values() and any(keys.values()):
-        raise OptionError("fs.s3a.access.key and fs.s3a.secret.key go together: set both, or none")
+        raise OptionError("fs.s3a.access.key and fs.s3a.secret.key belong together: set both, or neither")
     role = get("assumed.role.arn")
     if role and "AssumedRole" in provider:
         if any(keys.values()):
             raise OptionError(
-                "fs.s3a.assumed.role.arn with fs.s3a.access.key cannot be followed: a role is assumed only "
+                "fs.s3a.assumed.role.arn with fs.s3a.access.key is not supported: a role is assumed only "
                 "with the credentials of the environment (AWS_ACCESS_KEY_ID, a profile, an instance's role)"
             )
         return arguments | _given(
@@ -106,7 +106,7 @@ def _s3_endpoint(get: Callable[[str], str | None]) -> Arguments:
     if proxy and port:
         is_secure = (get("proxy.ssl.enabled") or "false").lower() == "true"
         if not port.isdecimal():
-            raise OptionError(f"fs.s3a.proxy.port is {port!r}, which is no number")
+            raise OptionError(f"fs.s3a.proxy.port is {port!r}, which is not a number")
         options = _given(host=proxy, username=get("proxy.username"), password=get("proxy.password"))
         scheme = "https" if is_secure else "http"
         arguments["proxy_options"] = {**options, "scheme": scheme, "port": int(port)}
@@ -118,8 +118,8 @@ def _gs(bucket: str, settings: Mapping[str, str]) -> Arguments:
     key_file = settings.get("fs.gs.auth.service.account.json.keyfile")
     if key_file and os.environ.get("GOOGLE_APPLICATION_CREDENTIALS") != key_file:
         raise OptionError(
-            "fs.gs.auth.service.account.json.keyfile cannot be handed to the library that reads gs: name the "
-            "file in the environment variable GOOGLE_APPLICATION_CREDENTIALS, on every machine",
+            "fs.gs.auth.service.account.json.keyfile is not supported by the library that reads gs: name "
+            "the file in the environment variable GOOGLE_APPLICATION_CREDENTIALS, on every machine",
             path=f"gs://{bucket}",
         )
     arguments = _given(
@@ -171,7 +171,7 @@ def _hdfs(authority: str, settings: Mapping[str, str]) -> Arguments:
     """Arguments for `libhdfs` besides the site's files; the user is in `HADOOP_USER_NAME`."""
     host, _colon, port = authority.partition(":")
     if port and not port.isdecimal():
-        raise OptionError(f"{port!r} is no port: write hdfs://HOST:PORT/PATH, or hdfs://NAMESERVICE/PATH")
+        raise OptionError(f"{port!r} is not a port: write hdfs://HOST:PORT/PATH, or hdfs://NAMESERVICE/PATH")
     more = {name: value for name, value in settings.items() if name.startswith(("dfs.", "hadoop.security."))}
     # Port 0 is the one in the site's files, also for name services.
     return {"host": host or "default", "port": int(port or 0)} | _given(extra_conf=more)

@@ -80,7 +80,7 @@ class StoredObjects:
             if found is not None:
                 return found == data
             # It was refused because of another request, which then failed.
-        raise OutputError("other requests for it keep this one from being served", path=address)
+        raise OutputError("other requests for the same object block this one", path=address)
 
     def read(self, address: str) -> bytes | None:
         """Return an object's bytes; None if there is none.
@@ -200,7 +200,7 @@ class StoredObjects:
         if is_refused:
             detail = (
                 "the store refused: the credentials are wrong, expired or missing, or do not permit this. "
-                f"Renew the token or look at the store's settings (docs/stores.md); it said: {said}"
+                f"Renew the token or look at the store's settings (docs/stores.md); it reported: {said}"
             )
             raise kind(detail, path=address, errno=errno.EACCES)
         raise kind(f"the store failed: {said}", path=address, errno=errno.EIO)
@@ -233,8 +233,8 @@ class ObjectOutput:
         self.size += len(view)
         if self.size > _LARGEST:
             raise OutputError(
-                f"it grows beyond {_LARGEST >> 20} MiB, which no store copies in one request: make smaller "
-                "files (compact --target-size)",
+                f"it would exceed {_LARGEST >> 20} MiB, the most that stores copy in one request: make "
+                "smaller files (compact --target-size)",
                 path=self._address,
                 errno=errno.EFBIG,
             )

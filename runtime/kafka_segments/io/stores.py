@@ -1,8 +1,7 @@
 """Stores by `pyarrow.fs`: S3, GCS, Azure, HDFS.
 
 Strategy: one `pyarrow` file system for all addresses with the same settings, cached for the process, as
-creating one searches for credentials. The library pages listings. Its directories are common prefixes of
-objects.
+creating one searches for credentials. The library pages listings. Directories are common prefixes of objects.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class RemoteFiles:
         self._prefix = prefix
         self._patience = Patience(patience, secrets_of(settings))
         if not authority and scheme != "hdfs":
-            raise OptionError(f"no bucket is named: write {scheme}://BUCKET/PATH", path=prefix)
+            raise OptionError(f"the address names no bucket: write {scheme}://BUCKET/PATH", path=prefix)
         # Stores with one name space need the bucket or container in the path.
         self._root = "" if scheme == "hdfs" else authority.partition("@")[0]
         arguments = arguments_of(scheme, authority, settings)
@@ -104,7 +103,7 @@ def _check_installed(scheme: str) -> None:
         raise MissingExtraError(message, extra="arrow") from error
     if not hasattr(fs, SCHEMES[scheme]):
         raise OptionError(
-            f"this build of pyarrow does not know {scheme}: take one that does, or copy the files"
+            f"this build of pyarrow does not support {scheme}: install one that does, or copy the files"
         )
 
 
@@ -135,5 +134,5 @@ def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
         names = ", ".join(sorted(arguments))
         needed = max(_SINCE.get(one, 0) for one in arguments)
         other = f"pyarrow {needed} or newer does" if needed else "a newer one can"
-        detail = f"pyarrow {pa.__version__} does not take all of {names} for {name}: {other}"
+        detail = f"pyarrow {pa.__version__} does not support all of {names} for {name}: {other}"
         raise OptionError(detail) from None

@@ -100,7 +100,7 @@ class ClusterMetadata:
 
     def _known(self, one: Any, known: dict[Any, Any], what: str) -> Any:
         if one not in known:
-            self.contradiction = f"a record changes {what} {one}, which the records before it do not have"
+            self.contradiction = f"a record changes {what} {one}, which no record before it has created"
             known[one] = ""
         return one
 
@@ -140,9 +140,9 @@ def _check_quorum_state(data: bytes) -> None:
             one for one in _STATE_NUMBERS if not isinstance(found[one], int)
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise DecodeError(f"it is no line of JSON of a known data_version: {error}") from error
+        raise DecodeError(f"it is not a line of JSON with a known data_version: {error}") from error
     if wrong:
-        raise DecodeError(f"it has no {wrong[0]}, or one that is no number")
+        raise DecodeError(f"its {wrong[0]} is missing or not a number")
 
 
 def with_topic_ids(places: Places, copies: Sequence[PartitionCopy]) -> list[PartitionCopy]:

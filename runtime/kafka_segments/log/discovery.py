@@ -123,7 +123,7 @@ def _add_matches(places: Places, finder: PartitionFinder, pattern: str, ignore_m
     held = [_add_match(finder, match, ignore_missing) for match in matches]
     if not any(held):
         raise OptionError(
-            f"no segments in what this pattern matches, which is {matches[0].path}"
+            f"nothing that this pattern matches has segments: {matches[0].path}"
             + (f" and {len(matches) - 1} more" if len(matches) > 1 else ""),
             path=pattern,
         )

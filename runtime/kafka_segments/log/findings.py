@@ -41,7 +41,7 @@ _WRONG = {
     "UnsupportedMagicError": "the batch has an unknown format",
     "DecompressionError": "the batch does not decompress",
     "CorruptBatchError": "the records of the batch cannot be decoded",
-    "ReadError": "the disk or store does not give these bytes",
+    "ReadError": "the disk or store cannot read these bytes",
 }
 _NUM_NAMED = 3  # ranges in a line
 
@@ -158,10 +158,10 @@ class Finding:
             where = f" in {self.path}" if self.kind is Kind.DIVERGED else ""
             return f"{which} not read{where}: {self.detail}"
         if self.kind is Kind.UNUSED:
-            return f"{self.error}; what it says was not used"
+            return f"{self.error}; it was not used"
         if self.kind is Kind.PENDING and self.damage is not None:
             size = self.damage.end_position - self.damage.position
-            return f"{self.place}: the last batch is not whole yet ({size} bytes); read again later"
+            return f"{self.place}: the last batch is incomplete ({size} bytes); read again later"
         if self.damage is not None:
             return damage_words(self.damage)
         if self.error is not None:
@@ -303,7 +303,7 @@ def lost_offsets(damage: Damage) -> str:
     """Return which offsets are missing, in words."""
     first, last = damage.first_lost_offset, damage.last_lost_offset
     if isinstance(damage.error, DecompressionError) and damage.error.is_bound:
-        return f"larger than the bound, not read: offsets {first} to {last}"
+        return f"larger than the limit, not read: offsets {first} to {last}"
     if first is None and last is None:
         neighbours_known = damage.previous_offset is not None and damage.next_offset is not None
         return "no offsets lost" if neighbours_known else "offsets lost: unknown"

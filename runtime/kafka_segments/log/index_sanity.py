@@ -147,7 +147,7 @@ def _read_offsets(file: LogFile, size: int | None) -> Iterator[PositionCheck]:
                 index.path,
             )
     if size is not None and index.positions and index.positions[-1] >= size:
-        detail = f"the last entry is of position {index.positions[-1]}, and the segment has {size} bytes"
+        detail = f"the last entry is of position {index.positions[-1]}, but the segment has {size} bytes"
         raise _wrong(detail, index.path)
     _check_greatest(index)
     if index.offsets:
@@ -173,7 +173,7 @@ def _read_times(file: LogFile) -> Iterator[TimeCheck]:
 def _check_greatest(index: OffsetIndex | TimeIndex) -> None:
     """Check that the last offset, the greatest one, is an offset that a log can have."""
     if index.offsets and index.offsets[-1] > MAX_OFFSET:
-        raise _wrong(f"the last offset is {index.offsets[-1]}, beyond the greatest that there is", index.path)
+        raise _wrong(f"the last offset is {index.offsets[-1]}, beyond the greatest possible one", index.path)
 
 
 def _against_log(
@@ -314,4 +314,4 @@ class TimeCheck:
 
 
 def _wrong(detail: str, path: str) -> CorruptIndexError:
-    return CorruptIndexError(f"{detail}; a broker makes this file anew from the segment", path=path)
+    return CorruptIndexError(f"{detail}; a broker rebuilds this file from the segment", path=path)

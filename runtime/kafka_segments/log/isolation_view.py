@@ -205,7 +205,7 @@ def held_back(damage: Damage, outcome: TransactionOutcome, noted_end: int = 0) -
         noted_end: the log end by the broker's checkpoints; 0 if unknown.
     """
     one = outcome.open[0]
-    detail = "it counts as open, and nothing from there on is committed"
+    detail = "it counts as open, so nothing after that offset is committed"
     # Damage after the last sound batch is not reported by itself: nothing after this offset is read.
     is_torn = any(
         each.first_lost_offset is not None and each.last_lost_offset is None for each in outcome.damage
@@ -218,8 +218,8 @@ def _doubt(
     damage: Damage, producer_id: int, first_offset: int, detail: str, last_lost_offset: int | None
 ) -> Damage:
     error = TransactionInDoubtError(
-        f"the transaction of producer {producer_id} from offset {first_offset} on may have ended in what is "
-        f"damaged here: {detail}",
+        f"the transaction of producer {producer_id} from offset {first_offset} on may have ended in the "
+        f"damage here: {detail}",
         producer_id=producer_id,
         position=damage.position,
         path=damage.path,

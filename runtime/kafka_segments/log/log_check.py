@@ -115,7 +115,7 @@ def _contents_of(places: Places, piece: LogPiece, budget: Budget, found: _Found)
     if held is None:
         return unknown
     if held.extent is None and held.is_damaged_before:
-        detail = "no sound batch is in it: read it for what is damaged, and take its offsets from a replica"
+        detail = "it has no sound batch: dump it to see the damage, and take its offsets from a replica"
         found.add_error(CorruptBatchError(detail, path=segment.file.path, position=0))
     return held
 

@@ -57,7 +57,7 @@ def refuse_below_sources(sources: Iterable[str], destination: str, given: str) -
             root = log_dir_root(folder)
             is_kafkas = root != folder or parse_directory_name(os.path.basename(folder)) is not None
             if (is_kafkas or folder == original) and os.path.commonpath([root, destination]) == root:
-                detail = f"it lies in the source {root}, where nothing may be written; choose another"
+                detail = f"it lies in the source {root}, and nothing is written to sources; choose another"
                 raise OptionError(detail, path=given)
 
 

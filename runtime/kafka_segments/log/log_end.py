@@ -3,7 +3,7 @@
 Strategy: read from the last entry of the `.index` on, verified against the batch at its position; without a
 sound one, all headers are read. Only the last batches' checksums are verified. The compiled scanner reads
 many small segments as a whole. After the last whole batch of the newest segment there may be an incomplete
-one: a broker was writing it, or was killed while it did. It is pending, which is no damage.
+one: a broker was writing it, or was killed while it did. It is pending, which is not damage.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) ->
 class NamedOffsets:
     """Offsets that the indexes of a segment name: it had them then. An index that cannot be read names none.
 
-    The log cleaner makes indexes anew, and leaves no offset in them that it has removed.
+    The log cleaner rebuilds indexes, and leaves no offset in them that it has removed.
 
     Args:
         places: opens the indexes, if they are asked for.

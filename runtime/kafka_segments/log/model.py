@@ -250,7 +250,7 @@ class Split:
         position: start position in the segment, which the reader verifies.
         end_position: probable end position; None is the segment's end.
         following: base offset of the next segment; None after the last one.
-        cleaned_up_to: see `PartitionLog`; missing offsets below it are no loss.
+        cleaned_up_to: see `PartitionLog`; missing offsets below it are not a loss.
         excluded: producer id, first and last base offset of batches that are left out.
         copies: directories to search if the segment is gone.
         preceding: base offset of the segment before this one in its directory; None for the first one.

@@ -47,8 +47,8 @@ def open_partition(
 
     Raises:
         ReadError: the directory does not exist or cannot be listed.
-        OptionError: it has no segments, those of several partitions, or several copies of one, which `scan`
-            merges into one log.
+        OptionError: the directory has no segments, those of several partitions, or several copies of one,
+            which `scan` merges into one log.
     """
     if outcomes_from not in ("records", "indexes"):
         raise OptionError(f"outcomes_from is {outcomes_from!r}; give 'records' or 'indexes'")
@@ -61,8 +61,8 @@ def open_partition(
         raise OptionError(f"{len(names)} partitions are in it; give one of them", path=path)
     if len(copies) > 1:
         raise OptionError(
-            f"{len(copies)} copies of a partition are in it, {', '.join(copy.path for copy in copies)}: give "
-            "one of them, or read the log that they make together with kafka_segments.scan",
+            f"{len(copies)} copies of a partition are in it, {', '.join(copy.path for copy in copies)}: "
+            "give one of them, or read the log that they form together with kafka_segments.scan",
             path=path,
         )
     (log,) = resolve(places, copies)

@@ -57,7 +57,7 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 
 
 class Partition(Handle):
-    """Open partition; a context manager. Use each iterator in one thread.
+    """An open partition; a context manager. Use each iterator in one thread.
 
     Args:
         log: the partition, with all its live segments.
@@ -68,11 +68,11 @@ class Partition(Handle):
 
     Attributes:
         path: the directory.
-        topic: by the directory's name.
+        topic: its name, from the directory's name.
         partition: its number.
-        segments: the live ones, by base offset.
-        log_start_offset: records below it are deleted, and left out; None if unknown.
-        is_whole: as given.
+        segments: its live segments, by base offset.
+        log_start_offset: records below this offset are deleted, and left out; None if unknown.
+        is_whole: whether these are all of its segments on disk.
     """
 
     def __init__(
@@ -178,13 +178,13 @@ class Partition(Handle):
         """Open one of the segments, by its path, at an isolation level.
 
         Raises:
-            OptionError: unknown isolation level, or the file is no live segment of the partition.
-            ReadError: it cannot be opened.
+            OptionError: unknown isolation level, or the file is not a live segment of the partition.
+            ReadError: the file cannot be opened.
         """
         check_isolation(isolation)
         at = self._place_of(os.fspath(path))
         if at is None:
-            raise OptionError("this is no live segment of the partition", path=os.fspath(path))
+            raise OptionError("this is not a live segment of the partition", path=os.fspath(path))
         with self._files[at].open_file() as segment:
             yield self._isolated(segment, at, isolation, (None, None))
 
@@ -207,8 +207,8 @@ class Partition(Handle):
         """Yield all events in order, segment by segment, from the log start offset on.
 
         Args:
-            isolation: "read_uncommitted" yields all batches, control batches too; "read_committed" those with
-                records that a consumer at that level receives.
+            isolation: "read_uncommitted" yields all batches, including control batches; "read_committed"
+                those with records that a consumer at that level receives.
             on_damage: as for `Segment.iter_events`. A transaction in doubt is damage, reported after the
                 segment in which it begins.
             rows: as for `Segment.iter_events`.
@@ -234,7 +234,7 @@ class Partition(Handle):
         Control records are left out at either isolation level.
 
         Raises:
-            OptionError: unknown column, isolation level or `on_damage`, or offsets that are no pair.
+            OptionError: unknown column, isolation level or `on_damage`, or offsets that are not a pair.
             MissingExtraError: pyarrow or numba is not installed.
             KafkaFormatError: while reading, for damage.
         """

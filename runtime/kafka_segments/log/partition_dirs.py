@@ -167,9 +167,9 @@ class PartitionFinder:
             if is_match:
                 return False
             raise OptionError(
-                "this is no segment of a log: those are named by 20 digits and .log (what a broker is about "
-                "to delete or swap in has one more suffix); `kafka-segments dump` reads single files of any "
-                "name",
+                "this is not a segment of a log: segments are named by 20 digits and .log (and one more "
+                "suffix, if a broker is about to delete or swap them in); `kafka-segments dump` reads "
+                "single files of any name",
                 path=path,
             )
         directory = path.rpartition("/")[0] or ("/" if path.startswith("/") else "")
@@ -315,10 +315,10 @@ class PartitionFinder:
     def _why_empty(self, entries: Sequence[FileEntry]) -> str:
         names = [entry.name for entry in entries]
         why = (
-            "no segments here: no .log files named by 20 digits, and no directories TOPIC-PARTITION with some"
+            "no segments here: no .log files named by 20 digits, and no TOPIC-PARTITION directories with some"
         )
         if any(name.endswith(".log") for name in names):
-            return why + "; these .log files are not a topic's (a broker's own messages?): see its log.dirs"
+            return why + "; these .log files belong to no topic (a broker's own messages?): see its log.dirs"
         inner = next((entry.path for entry in entries if any(map(_is_partition, self._peek(entry)))), None)
         if inner:
             return why + f"; give the log directories themselves, for example {inner}"
@@ -361,7 +361,7 @@ def _why_unnamed(name: str) -> str:
             "and would not read it; to read it all the same, copy it to a directory named TOPIC-PARTITION"
         )
     if parse_directory_name(name) is not None:
-        return "the directory is named as a broker's, and its files as a tier's: give these by their names"
+        return "the directory is named as a broker's, but its files as a tier's: give the files' names"
     return (
         "there are segments here, but the directory's name is not a partition's: "
         "name it TOPIC-PARTITION, or give the log directory above the partitions"

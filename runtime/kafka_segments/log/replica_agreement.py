@@ -88,7 +88,7 @@ def two_topics(copies: Sequence[PartitionCopy]) -> dict[str, OptionError]:
     return {
         one.topic: OptionError(
             f"topic {one.topic} has the id {other.topic_id} here and {one.topic_id} in {one.path}: these "
-            "are two topics of one name, of which one was deleted; give one of them",
+            "are two topics of one name, one of which was deleted; give one of them",
             path=other.path,
         )
         for one, other in pairwise(known)

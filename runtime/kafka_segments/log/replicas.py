@@ -321,7 +321,7 @@ class _Merger:
             epoch, trusted, other = found
             raise OptionError(
                 f"leader epoch {epoch} began at offset {other} here and at offset {trusted} in "
-                f"{self._leader.path()}: these are no copies of one log; give one of the two",
+                f"{self._leader.path()}: these are not copies of one log; give one of the two",
                 path=run.path(),
             )
         limit = diverges_at(self.lineage, run.lineage)
@@ -374,18 +374,18 @@ class _Merger:
                 "and without a leader-epoch-checkpoint in both it is unknown which is right: give one of them"
             )
         return OptionError(
-            f"the batch at offset {offset} is another one than in {trusted.path()}, {why}", path=run.path()
+            f"the batch at offset {offset} differs from the one in {trusted.path()}, {why}", path=run.path()
         )
 
     def _leave_out(self, run: _Run, limit: int) -> None:
         first, end = max(run.start, limit), run.lineage.end_offset
         known = self.lineage.end_of(run.lineage.latest)[0]
         why = (
-            f"leader epoch {run.lineage.latest} of this copy is older than all that is known of the log, and "
-            f"its high watermark is {limit}: later records may have been truncated"
+            f"leader epoch {run.lineage.latest} of this copy is older than any that is known of the log, "
+            f"and its high watermark is {limit}: later records may have been truncated"
             if known is None
-            else f"this copy's history leaves the log's at offset {limit}, where leader epoch {known} ended: "
-            "later records were truncated"
+            else f"this copy's history diverges from the log's at offset {limit}, where leader epoch "
+            f"{known} ended: later records were truncated"
         ) + f"; the log is that of {self._leader.path()}"
         _log.info("%s: offsets %d to %d are left out: %s", run.path(), first, end - 1, why)
         sizes = sum(segment.size for _, span_end, segment in run.spans if span_end > first)

@@ -36,8 +36,8 @@ _SUFFIXES = {
     ".swap": "finished work of the log cleaner (.swap), which a broker takes in when it starts, in place of "
     "the segments that it was made from (or deletes, if a .cleaned file begins at its offset or below)",
 }
-NO_SEGMENT = "no segment is in it"
-WITH_MORE = "a segment's name with more behind it: decompress or rename it, if it is to be read"
+NO_SEGMENT = "it has no segment"
+WITH_MORE = "a segment's name with more text after it: to read it, decompress or rename it"
 _NOT_A_SEGMENT = "not the name of a segment"
 _NO_OFFSET = "its name does not begin with an offset"
 BAD_NAMES = (_NOT_A_SEGMENT, _NO_OFFSET)

@@ -79,7 +79,7 @@ class _Chunked:
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         if position + size > self.size:
-            detail = f"{size} bytes at position {position} were requested; the segment has {self.size}"
+            detail = f"{size} bytes at position {position} were requested, but the segment has {self.size}"
             raise ReadError(detail, position=self.size, path=self.name)
         parts: list[memoryview] = []
         end = position + size
@@ -122,7 +122,7 @@ class _Chunked:
             error.__cause__ = error.__context__ = None  # their frames hold the chunk
             return error.with_traceback(None)
         if len(found) != expected:
-            return DecompressionError(f"it has {len(found)} bytes where the manifest says {expected}")
+            return DecompressionError(f"it has {len(found)} bytes, but {expected} according to the manifest")
         return found
 
 
@@ -163,7 +163,7 @@ def read_file(places: Places, file: StoredFile) -> bytes:
         DecodeError: it is larger than `MAX_LEN_FILE`.
     """
     if file.size > MAX_LEN_FILE:
-        detail = f"{file.size} bytes, which is more than this reader takes at once: {MAX_LEN_FILE}"
+        detail = f"{file.size} bytes, more than the {MAX_LEN_FILE} that this reader takes at once"
         raise DecodeError(detail, path=file.path)
     with closing(open_file(places, file)) as source:
         return bytes(source.read(0, source.size))
@@ -202,15 +202,15 @@ def chunk_sizes(segment: StoredSegment) -> tuple[int, ...]:
         packed = base64.b64decode(chunks.stored, validate=True)
         sizes = formats.read_chunk_sizes(decompress("zstd", packed, max_size=_MAX_LEN_CHUNK_SIZES))
     except binascii.Error as error:
-        raise wrong(f"the manifest's sizes of chunks are no base64: {error}") from error
+        raise wrong(f"the manifest's sizes of chunks are not base64: {error}") from error
     except KafkaFormatError as error:
         raise wrong(f"the manifest's sizes of chunks cannot be read: {error.detail}") from error
     expected = -(-chunks.size // chunks.len_chunk)
     if len(sizes) != expected and not (expected == 0 and len(sizes) == 1):  # an empty one has one chunk
-        raise wrong(f"the manifest lists {len(sizes)} chunks where {chunks.size} bytes make {expected}")
+        raise wrong(f"the manifest lists {len(sizes)} chunks, but {chunks.size} bytes make {expected}")
     if sum(sizes) != segment.file.size:
         raise wrong(
-            f"the file has {segment.file.size} bytes where the manifest's chunks add up to {sum(sizes)}; "
-            "was it copied whole?"
+            f"the file has {segment.file.size} bytes, but the manifest's chunks add up to {sum(sizes)}: was "
+            "it copied completely?"
         )
     return sizes

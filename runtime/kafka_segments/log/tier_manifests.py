@@ -88,7 +88,7 @@ def read_manifest(data: bytes) -> Manifest:
     """Read a `.rsm-manifest`.
 
     Raises:
-        DecodeError: it is no manifest of version 1, or too large.
+        DecodeError: it is not a manifest of version 1, or too large.
         UnknownFormatError: the segment is encrypted.
     """
     num_values = sum(map(data.count, (b",", b"[", b"{")))
@@ -105,7 +105,7 @@ def read_manifest(data: bytes) -> Manifest:
         raise UnknownFormatError(_why_encrypted(found.encryption), format="Aiven tiered storage, encrypted")
     index, known = found.chunk_index, found.remote_log_segment_metadata
     if found.compression and index.type != "variable":
-        detail = f"a manifest of a compressed segment with {index.type!r:.40} chunks; they are 'variable'"
+        detail = f"a manifest of a compressed segment with {index.type!r:.40} chunks; they must be 'variable'"
         raise DecodeError(detail)
     chunks = Chunks(index.original_chunk_size, index.original_file_size, index.transformed_chunks)
     places = zip(_SUFFIXES, msgspec.structs.astuple(found.segment_indexes), strict=True)

@@ -372,7 +372,7 @@ def _check_index(file: LogFile, aborted: Sequence[AbortedTransaction], markers: 
             raise _wrong(file, f"{_words(entry)} ended where the log has no ABORT marker of its producer")
         if entry.last_stable_offset > entry.last_offset + 1:  # TransactionIndex.collectAbortedTxns ends there
             what = f"{_words(entry)} has the last stable offset {entry.last_stable_offset}"
-            raise _wrong(file, f"{what}: a broker leaves out the aborted transactions behind it")
+            raise _wrong(file, f"{what}: a broker overlooks the aborted transactions after it")
 
 
 def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:

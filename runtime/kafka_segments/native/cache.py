@@ -64,7 +64,7 @@ class Folder:
         try:
             with open(self._open(f"{key}{_SUFFIX}", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 status = os.fstat(file.fileno())
-                reason = None if stat.S_ISREG(status.st_mode) else "it is no file"
+                reason = None if stat.S_ISREG(status.st_mode) else "it is not a file"
                 reason = reason or _distrust(status)
                 if reason:
                     say(f"{self.path / f'{key}{_SUFFIX}'} is not used as machine code: {reason}")
@@ -143,7 +143,7 @@ def _first() -> tuple[Path, int] | None:
         usable = _usable(path)
         if isinstance(usable, int):
             return path, usable
-        # A default folder that cannot be created is no error, as in a container without a home.
+        # A default folder that cannot be created is not an error, as in a container without a home.
         if is_chosen:
             say(f"{_VARIABLE}={str(path)!r} is not used for machine code: {usable}")
         elif os.path.lexists(path):

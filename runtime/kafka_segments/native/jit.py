@@ -40,7 +40,7 @@ def load(factory: Callable[..., Any], options: dict[str, bool], parameters: list
 
 def _kept_or_compiled(folder: cache.Folder | None, key: str, make: Callable[[], bytes]) -> bytes:
     if folder is None:
-        cache.say(f"{_COMPILING}, in every process anew: there is no folder to keep them in")
+        cache.say(f"{_COMPILING}, in every process: there is no folder to keep them in")
         return make()
     content = folder.read(key)
     if content is not None:

@@ -149,7 +149,7 @@ def _loaded() -> tuple[ctypes.CDLL, dict[str, Any]] | None:
     except OSError:  # a source is missing
         is_same = False
     if not is_same:
-        detail = f"the machine code was made from other sources than those that are installed: {_HOW}"
+        detail = f"the machine code was made from sources other than the installed ones: {_HOW}"
         raise MachineCodeError(detail, path=str(path))
     return library, manifest
 
@@ -164,8 +164,8 @@ def _verify(path: Path) -> None:
 
 
 _HOW = (
-    "install kafka-segments again, or, with the extra jit and sources of your own, "
-    f"set {VARIABLE}=jit to compile here"
+    f"install kafka-segments again, or, with the extra jit and changed sources, set {VARIABLE}=jit to "
+    "compile here"
 )
 
 

@@ -1,7 +1,7 @@
 """Lazy frames over segments: a source for polars, which asks for columns, a predicate and a number of rows.
 
-Strategy: a predicate narrows the plan as far as `predicates` understands it, and the whole of it is applied
-to each frame.
+Strategy: a predicate narrows the plan as far as `predicates` understands it, and all of it is applied to each
+    frame.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def scan_segments(
 ) -> pl.LazyFrame:
     """Make a lazy frame of the records of partitions: the rows of `kafka_segments.scan`, in its order.
 
-    A query of the frame reads the columns that it uses, batch by batch. What it asks of `topic`, `partition`,
-    `offset`, `timestamp` and `timestamp_ms`, compared with constants (`==`, `<`, `is_in`, `is_between`...,
-    with `&`, `|` and `~`), leaves out partitions and parts of segments, as the arguments do; damage in these
-    is not found. `head` ends the reading, after a filter with `engine="streaming"` only.
+    A query of the frame reads the columns that it uses, batch by batch. Comparisons of `topic`, `partition`,
+    `offset`, `timestamp` and `timestamp_ms` with constants (`==`, `<`, `is_in`, `is_between`..., with `&`,
+    `|` and `~`) leave out partitions and parts of segments, as the arguments do; damage in these is not
+    found. `head` ends the reading, but after a filter only with `engine="streaming"`.
 
-    A query of no other columns than `topic` and `partition`, such as `select(pl.len())`, only counts rows. If
+    A query of only the columns `topic` and `partition`, such as `select(pl.len())`, only counts rows. If
     damage is raised, isolation is `read_uncommitted` and neither `since` nor `until` is given, the headers of
     batches count them. That is exact unless a batch is damaged inside: checksums are not verified then, as
     nothing but headers is read. Where headers show damage, missing, repeated or falling offsets, and for
@@ -44,14 +44,14 @@ def scan_segments(
 
     Args:
         paths: as for `kafka_segments.scan`.
-        columns: of the frame.
+        columns: names of the frame's columns.
         options: by name, as for `kafka_segments.scan`: topics, partitions, offsets, since, until, isolation,
             on_damage (a function is called in the thread that polars reads in), max_timestamp_skew,
             storage_options, max_decompressed.
 
     Returns:
-        A frame; each `collect` looks anew at what there is. It raises the errors of `kafka_segments.scan` for
-        what is not there, damaged or lost.
+        A frame; each `collect` lists the paths again. It raises the errors of `kafka_segments.scan` for what
+        is missing, damaged or lost.
 
     Raises:
         OptionError: an invalid argument.

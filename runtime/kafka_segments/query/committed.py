@@ -132,9 +132,9 @@ def _by_indexes(
         if read > max_bytes:
             raise OptionError(
                 f"to know which transactions of {log.topic}-{log.partition} were committed, the headers of "
-                f"{read} bytes have to be read, more than the {max_bytes} that planning may read "
-                "(maxWalkBytes): allow more, or take a snapshot by a Spark job "
-                "(kafka_segments.spark.take_snapshot), and give it as snapshot="
+                f"{read} bytes must be read, more than the {max_bytes} that planning may read: raise "
+                "maxWalkBytes, or take a snapshot with a Spark job (kafka_segments.spark.take_snapshot), "
+                "and give it as snapshot="
             )
 
     outcome = by_indexes(files, log.log_start_offset, check)

@@ -2,7 +2,7 @@
 
 Strategy: the topic id and the leader epochs first, which are known without reading; then the end of the log,
 and the last entry that was read, by its checksum. The log cleaner may have removed that entry or records of
-it: that is no contradiction.
+it: that is not a contradiction.
 """
 
 from __future__ import annotations
@@ -113,12 +113,12 @@ def _check(
         return
     start = max(log.log_start_offset or 0, log.pieces[0].start) if log.pieces else None
     if start is None:
-        raise _changed(TruncatedLogError, known, "it has no segment any more", parting_offset=0)
+        raise _changed(TruncatedLogError, known, "it no longer has any segment", parting_offset=0)
     if start > known.next_offset and not may_have_expired:
         raise _changed(
             ExpiredOffsetsError,
             known,
-            f"it begins at offset {start} now: offsets {known.next_offset} to {start - 1} were deleted "
+            f"it now begins at offset {start}: offsets {known.next_offset} to {start - 1} were deleted "
             "(retention, or DeleteRecords) before they were read",
             first_offset=known.next_offset,
             last_offset=start - 1,
@@ -127,14 +127,14 @@ def _check(
     _check_epochs(log, known, end)
     if end is not None and end < known.next_offset and not _ends_with(log, known.last, end, places):
         parting = _last_same(log, earlier(), end, places)
-        why = f"it ends at offset {end} now{_OR_LAGS}"
+        why = f"it now ends at offset {end}{_OR_LAGS}"
         raise _changed(TruncatedLogError, known, why, parting_offset=parting)
     if known.last is not None and known.last.last_offset >= start:
         _check_last(log, known, known.last, places, earlier)
 
 
 _OR_LAGS = (
-    ": it was cut back, or this is a replica or a copy that lags (then run again later, or on the leader's "
+    ": it was truncated, or this is a replica or copy that lags (then run again later, or on the leader's "
     "directory)"
 )
 
@@ -146,7 +146,7 @@ def _check_epochs(log: PartitionLog, known: PartitionState, end: int | None) -> 
         raise _changed(
             TruncatedLogError,
             known,
-            f"offset {known.next_offset - 1} was of leader epoch {before}, and is of epoch {now} now",
+            f"offset {known.next_offset - 1} was of leader epoch {before}, and is now of epoch {now}",
             parting_offset=_parting(known, log, end),
         )
 
@@ -182,8 +182,8 @@ def _check_last(
         raise _changed(
             TruncatedLogError,
             known,
-            f"offset {last.last_offset} was in a batch with checksum {last.crc:#010x}, and is in another one "
-            f"now (checksum {found.crc:#010x}, offsets {found.base_offset} to {found.last_offset})",
+            f"offset {last.last_offset} was in a batch with checksum {last.crc:#010x}, and is now in "
+            f"another one (checksum {found.crc:#010x}, offsets {found.base_offset} to {found.last_offset})",
             parting_offset=_last_same(log, earlier(), min(last.base_offset, found.base_offset), places),
         )
 
@@ -250,7 +250,7 @@ def _changed(
 ) -> KafkaFormatError:
     name, last = f"{known.topic}-{known.partition}", known.next_offset - 1
     return kind(
-        f"{name} was read up to offset {last}, and {why}",
+        f"{name} was read up to offset {last}, but {why}",
         topic=known.topic,
         partition=known.partition,
         **attributes,

@@ -130,8 +130,8 @@ class Cutter:
         self.num_cuts += num_cuts
         if self.num_cuts > MAX_CUTS:
             raise OptionError(
-                f"this makes more than {MAX_CUTS} splits: give a greater maxRecordsPerPartition or "
-                "maxPartitionBytes, or fewer minPartitions"
+                f"this makes more than {MAX_CUTS} splits: give a larger maxRecordsPerPartition or "
+                "maxPartitionBytes, or a smaller minPartitions"
             )
 
     def _by_headers(self, split: Split) -> list[Split]:

@@ -32,7 +32,7 @@ def content_of(source: Source) -> bytes:
     """
     with closing(source):
         if source.size > _MAX_BYTES:
-            detail = f"{source.size} bytes, more than such a file may have: {_MAX_BYTES}"
+            detail = f"{source.size} bytes, more than the {_MAX_BYTES} that such a file may have"
             raise OptionError(detail, path=source.name)
         return bytes(source.read(0, source.size))
 
@@ -61,17 +61,17 @@ def read_document(kind: type[T], data: bytes, path: str, name: str, version: int
         version: the one that is known.
 
     Raises:
-        OptionError: it is no such file, or one of another version.
+        OptionError: it is not such a file, or one of another version.
     """
     try:
         content = json.loads(data, parse_int=_int64)
         if not isinstance(content, dict) or content.pop("format", None) != f"kafka-segments {name}":
-            raise OptionError(f"this is no {name} of kafka-segments", path=path)
+            raise OptionError(f"this is not a {name} of kafka-segments", path=path)
         found = content.pop("version", None)
         if found != version:
             raise OptionError(
-                f"a {name} of version {found!r:.40}, and only {version} is known: another version of "
-                "kafka-segments has written it; use that one",
+                f"a {name} of version {found!r:.40}, but only {version} is known: use the version of "
+                "kafka-segments that has written it",
                 path=path,
             )
         return msgspec.convert(content, kind, dec_hook=_error_of)
@@ -85,7 +85,7 @@ def read_document(kind: type[T], data: bytes, path: str, name: str, version: int
     ) as error:
         if isinstance(error, OptionError) and error.path is not None:
             raise
-        raise OptionError(f"this is no {name} of kafka-segments: {error}", path=path) from error
+        raise OptionError(f"this is not a {name} of kafka-segments: {error}", path=path) from error
 
 
 def _int64(text: str) -> int:
@@ -107,7 +107,7 @@ def _error_of(kind: Any, value: dict[str, Any]) -> KafkaFormatError:  # noqa: AR
     described = dict(value)
     cls = getattr(errors, str(described.pop("class")))
     if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
-        raise OptionError(f"{cls!r:.40} is no error of ours")
+        raise OptionError(f"{cls!r:.40} is not an error of ours")
     hints = get_type_hints(cls)  # the attributes that errors of this class have, and their types
     detail = msgspec.convert(described.pop("detail"), str)
     return cls(detail, **{name: msgspec.convert(one, hints[name]) for name, one in described.items()})

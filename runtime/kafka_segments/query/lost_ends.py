@@ -31,7 +31,7 @@ def lost_ends(view: LogView, found: Range) -> Iterator[Finding]:
     log, (noted, what) = view.log, view.log.noted.end
     if found.end_is.kind not in _LOG_ENDS or noted <= (view.end if noted else 0):
         return
-    why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {what.partition(' (')[0]}"
+    why = f"the log ends at offset {view.end}, but a broker noted {noted} as its {what.partition(' (')[0]}"
     for first, stop in not_left_out(log, max(view.end, found.start), noted):
         yield Finding(Kind.LOST, log.topic, log.partition, why, first, stop - 1)
 

@@ -34,7 +34,7 @@ class EndKind(Enum):
     LOG_END = "the end of the log"
     STABLE = "the last stable offset"
     HIGH_WATERMARK = "the high watermark"
-    NO_HIGH_WATERMARK = "the high watermark, which is not noted yet (endingOffsets=log-end reads to the end)"
+    NO_HIGH_WATERMARK = "the high watermark, which is not known yet (endingOffsets=log-end reads to the end)"
     OFFSET = "the ending offset"
     TIMESTAMP = "the first record at or after"
 
@@ -99,7 +99,7 @@ def check_partitions(logs: Sequence[PartitionLog], query: Query) -> None:
         different = sorted(there ^ bound.by_partition.keys())
         if different:
             (topic, partition), is_there = different[0], different[0] in there
-            what = "is read and has none" if is_there else "has one and is not read"
+            what = "is read but has none" if is_there else "has one but is not read"
             raise OptionError(
                 f"{side} {bound.kind} must be given for exactly the partitions that are read: "
                 f"{topic}-{partition} {what} ({len(different)} such); -1 is the latest offset, -2 the first"

@@ -58,7 +58,7 @@ def one_of(*values: str) -> Parser:
 
     def parse(name: str, text: str) -> str:
         if text.strip().lower() not in known:
-            raise OptionError(f"option {name} is {text!r}; it is {', '.join(values[:-1])} or {values[-1]}")
+            raise OptionError(f"option {name} is {text!r}; give {', '.join(values[:-1])} or {values[-1]}")
         return known[text.strip().lower()]
 
     return parse
@@ -80,7 +80,7 @@ def _integer_in(value: object, name: str, text: str) -> int:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 63) <= value < 1 << 63:
-        raise OptionError(f"option {name}: {value!r:.40} in {text!r:.80} is no integer of 64 bits")
+        raise OptionError(f"option {name}: {value!r:.40} in {text!r:.80} is not a 64-bit integer")
     return value
 
 
@@ -99,7 +99,7 @@ def size_from(least: int) -> Parser:
         if match is None or match[2] not in _UNITS or int(match[1]) < least:
             bounds = "" if least == 0 else " above 0"
             raise OptionError(
-                f"option {name} is {text!r}; it is a number of bytes{bounds}, such as 134217728, 128m"
+                f"option {name} is {text!r}; give a number of bytes{bounds}, such as 134217728, 128m"
             )
         return int(match[1]) << _UNITS[match[2]]
 
@@ -109,7 +109,7 @@ def size_from(least: int) -> Parser:
 def to_milliseconds(name: str, text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})([a-z]*)", text.strip().lower())
     if match is None or match[2] not in _DURATIONS:
-        raise OptionError(f"option {name} is {text!r:.80}; it is a duration, such as 30s, 15m, 1h")
+        raise OptionError(f"option {name} is {text!r:.80}; give a duration, such as 30s, 15m, 1h")
     return int(match[1]) * _DURATIONS[match[2]]
 
 
@@ -131,7 +131,7 @@ def _json(name: str, text: str, kind: type, example: str) -> Any:
 
 def _checked_json(value: Any, name: str, text: str, kind: type, example: str) -> Any:
     if not isinstance(value, kind):
-        raise OptionError(f"option {name} is {text!r:.80}; it is JSON such as {example}")
+        raise OptionError(f"option {name} is {text!r:.80}; give JSON such as {example}")
     return value
 
 
@@ -165,7 +165,7 @@ def offsets_or(*words: str) -> Parser:
             return Bound(value.lower())  # type: ignore[arg-type]
         if not value.startswith("{"):
             raise OptionError(
-                f'option {name} is {value!r}; it is {", ".join(words)}, or {{"topic":{{"0":23}}}}'
+                f'option {name} is {value!r}; give {", ".join(words)}, or {{"topic":{{"0":23}}}}'
             )
         return at_offsets(_by_partition(name, value))
 
@@ -184,7 +184,7 @@ def to_moment(name: str, text: str) -> datetime:
     try:
         return datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text))
     except ValueError as error:
-        raise OptionError(f"option {name} is {text!r}; it is a time such as 2026-01-31T12:00:00Z") from error
+        raise OptionError(f"option {name} is {text!r}; give a time such as 2026-01-31T12:00:00Z") from error
 
 
 def time_of(name: str, time: Any) -> int | None:
@@ -225,7 +225,7 @@ def to_time_zone(name: str, text: str) -> ZoneInfo:
     try:
         return ZoneInfo(text)
     except (ValueError, OSError) as error:  # ZoneInfoNotFoundError is a KeyError, below
-        raise OptionError(f"option {name} is {text!r}; it is a name such as Europe/Paris or UTC") from error
+        raise OptionError(f"option {name} is {text!r}; give a name such as Europe/Paris or UTC") from error
     except KeyError as error:
         raise OptionError(f"there is no time zone {text!r} (option {name}) on this machine") from error
 
@@ -233,7 +233,7 @@ def to_time_zone(name: str, text: str) -> ZoneInfo:
 def to_path(_name: str, path: object) -> str:
     """Check a path or address; make local ones absolute, as tasks run in another directory."""
     if not isinstance(path, str) or not path or "\0" in path:
-        raise OptionError(f"{path!r:.80} is no path")
+        raise OptionError(f"{path!r:.80} is not a path")
     local = _OF_THIS_MACHINE.fullmatch(path)
     if local is None and _SCHEME.match(path):
         return path
@@ -247,5 +247,5 @@ def to_paths(name: str, text: str) -> list[str]:
 def to_columns(name: str, text: str) -> tuple[str, ...]:
     columns = tuple(column.strip() for column in text.split(","))
     if not all(columns) or len({column.lower() for column in columns}) < len(columns):
-        raise OptionError(f"option {name} is {text!r:.200}; it is names with commas between them, each once")
+        raise OptionError(f"option {name} is {text!r:.200}; give names with commas between them, each once")
     return columns

@@ -180,10 +180,9 @@ class _Planner:
         self._committed[key] = known
         if known.num_unread:
             why = (
-                f".txnindex files decided which transactions were committed: the headers of "
-                f"{known.num_unread} bytes were not read, and entries missing in an index are not detected "
-                "(with a higher maxWalkBytes or a snapshot by kafka_segments.spark.take_snapshot, headers "
-                "decide)"
+                ".txnindex files decided which transactions were committed: the headers of "
+                f"{known.num_unread} bytes were not read, so entries missing in an index are not detected "
+                "(raise maxWalkBytes or use a snapshot by kafka_segments.spark.take_snapshot to read them)"
             )
             self._findings.append(Finding(Kind.REMARK, *key, why))
         return known

@@ -75,7 +75,7 @@ def topic_pattern(pattern: str) -> re.Pattern[str]:
         raise _unusable(pattern, "sets within sets are not supported; list the characters")
     not_java = _NOT_JAVA.search(re.sub(r"\[[^\]]*\]", "", plain))
     if not_java:
-        raise _unusable(pattern, f"{not_java[0]!r} is not Java's syntax")
+        raise _unusable(pattern, f"{not_java[0]!r} is not valid in Java's syntax")
     try:
         return re.compile(pattern, re.ASCII)
     except (re.error, ValueError, OverflowError, RecursionError) as error:
@@ -138,8 +138,8 @@ class Bound:
         for time in (*times, *([] if self.timestamp is None else [self.timestamp])):
             if _LEAST_SPECIAL_TIMESTAMP <= time < 0:
                 raise OptionError(
-                    f"{time} is no time, but one of the special timestamps of brokers for the earliest "
-                    "offset, the latest and others; give offsets for those"
+                    f"{time} is not a time but one of the brokers' special timestamps (earliest, latest and "
+                    "others); give offsets for those"
                 )
         for (topic, partition), offset in self.by_partition.items():
             if self.kind == "offsets" and offset < EARLIEST:
@@ -294,7 +294,7 @@ class Query:
         if self.no_match not in ("error", "latest"):
             raise OptionError(f"no_match is {self.no_match!r}; give error or latest")
         if self.max_timestamp_skew_ms is not None and self.max_timestamp_skew_ms < 0:
-            raise OptionError(f"max_timestamp_skew_ms is {self.max_timestamp_skew_ms}; it is 0 or more")
+            raise OptionError(f"max_timestamp_skew_ms is {self.max_timestamp_skew_ms}; it must be 0 or more")
         _check_sides(self.start, self.end)
 
 
@@ -312,7 +312,7 @@ def _check_sides(start: Bound, end: Bound) -> None:
             if offset == wrong:
                 raise OptionError(f"{topic}-{partition} cannot {words} offset ({wrong})")
     if start.timestamp is not None and end.timestamp is not None and start.timestamp > end.timestamp:
-        raise OptionError(f"ranges are to begin at {start.timestamp} and to end before that, {end.timestamp}")
+        raise OptionError(f"ranges would begin at {start.timestamp} and end before that, at {end.timestamp}")
     if start.kind == end.kind and start.kind in ("offsets", "timestamps"):
         _check_pairs(start, end)
 
@@ -330,5 +330,5 @@ def _check_pairs(start: Bound, end: Bound) -> None:
         last = end.by_partition[topic, partition]
         if first > last and (start.kind == "timestamps" or min(first, last) >= 0):
             raise OptionError(
-                f"{topic}-{partition} is to begin at {first} and to end before that, at {last} ({start.kind})"
+                f"{topic}-{partition} would begin at {first} and end before that, at {last} ({start.kind})"
             )

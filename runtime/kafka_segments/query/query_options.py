@@ -25,7 +25,7 @@ def query_of(options: Mapping[str, str]) -> Query:
         options: as Spark has them: names in any case, values as text.
 
     Raises:
-        OptionError: a value that is none of those allowed, or options that contradict each other; with the
+        OptionError: a value that is not allowed, or options that contradict each other; with the
             option's name.
 
     Example:
@@ -56,7 +56,7 @@ def latest_start(options: Mapping[str, str]) -> Bound | None:
     Streams can begin there, queries cannot (`query_of` refuses it).
 
     Raises:
-        OptionError: a value that is none of those allowed.
+        OptionError: a value that is not allowed.
     """
     start = _bound(GivenOptions(options), "starting")
     is_latest = start.kind == "latest" or (start.kind == "offsets" and LATEST in start.by_partition.values())
@@ -103,7 +103,7 @@ def files_of(options: Mapping[str, str]) -> FileOptions:
         options: as Spark has them: names in any case, values as text.
 
     Raises:
-        OptionError: a value that is none of those allowed; with the option's name.
+        OptionError: a value that is not allowed; with the option's name.
 
     Example:
         >>> files_of({"pathGlobFilter": "*5.log"}).path_glob_filter
@@ -135,7 +135,7 @@ def _nanoseconds(given: GivenOptions, name: str, zone: tzinfo | None) -> int | N
     if zone is None:
         text = given.texts[name.lower()]
         raise OptionError(
-            f"option {name} is {text!r}, a time of no zone: write {text}Z for UTC, or give option timeZone"
+            f"option {name} is {text!r}, without a zone: write {text}Z for UTC, or give option timeZone"
         )
     return (
         (moment.replace(tzinfo=zone) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000

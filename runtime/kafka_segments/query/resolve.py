@@ -49,8 +49,7 @@ def logs_asked_for(
         files: options for the choice of files.
         skipped: see `discover`.
         prefer_names: see `discover`.
-        is_merged: whether the copies of a topic are compared and merged; None is of those that the query
-            selects.
+        is_merged: whether copies of a topic are compared and merged; None: of those that the query selects.
         is_needed: whether a topic (with None for the partition) or a partition may have rows that the caller
             keeps; None is of all.
         otherwise: see `resolve`.

@@ -35,8 +35,7 @@ class PartitionSummary:
         topic: its name.
         partition: its number.
         start_offset: the first available offset; None for a partition without segments.
-        end_offset: after the last offset, and not below the first; None if the end of the newest segment does
-            not show it.
+        end_offset: the last offset plus one, at least the first; None if the newest segment does not show it.
         num_segments: segments to read, of all copies together.
         num_bytes: of these segments.
         paths: the directories of its copies.
@@ -61,7 +60,7 @@ def list_partitions(
         storage_options: as for `scan`.
 
     Returns:
-        By topic and number; internal topics too.
+        The partitions by topic and number, including those of internal topics.
 
     Raises:
         KafkaFormatError: a path cannot be read or holds no log.
@@ -98,9 +97,9 @@ def scan(
 
     Args:
         paths: log directories, partitions' directories, tiers, segments, patterns, or addresses in stores;
-            replicas of a partition make one log.
+            replicas of a partition are merged into one log.
         topics: names; all but internal topics if None.
-        partitions: numbers, of all those topics; or topics with numbers, such as `("orders", 3)`.
+        partitions: numbers, for all those topics; or pairs of topic and number, such as `("orders", 3)`.
         offsets: `(start, end)`: only records with start <= offset < end, None is open. Or a pair for each
             partition to read, by topic and number: missing offsets of these ranges are lost.
         since: only records at or after this time: with a time zone, a text in ISO 8601 (UTC unless it names a
@@ -111,9 +110,9 @@ def scan(
             further ones; topic, partition and all of `SCHEMA` if None.
         on_damage: "raise" raises the first damage, loss of offsets or doubtful transaction; "skip" continues
             after it; a function receives each as a `Damage`.
-        max_timestamp_skew: no record is earlier than one before it by more than this (a timedelta, or
-            milliseconds), so that reading can stop after `until`. Without it later records are read too, or
-            their timestamps alone in small segments, as producers may set any time.
+        max_timestamp_skew: the most by which a record may be earlier than one before it (a timedelta, or
+            milliseconds): reading can then stop after `until`. Without it, later records are read too (in
+            small segments their timestamps only), because producers may set any time.
         storage_options: settings of stores by Hadoop's names (`fs.s3a.endpoint`), also prefixed with
             `spark.hadoop.`.
         max_decompressed: bytes that one batch may decompress to; a larger one is damage.
@@ -123,8 +122,7 @@ def scan(
 
     Raises:
         KafkaFormatError: a path cannot be read or holds no log; while reading: damage or lost offsets.
-        OptionError: an unknown topic, partition, column, isolation level or storage option, or invalid
-            bounds.
+        OptionError: an unknown topic, partition, column, isolation level or storage option; invalid bounds.
         MissingExtraError: the extra `arrow` is not installed.
 
     Example:

@@ -53,7 +53,7 @@ def places_of(storage_options: Mapping[str, str] | None) -> Places:
     """Return the filesystems by path, with settings of stores.
 
     Raises:
-        OptionError: an option that is no setting of a store.
+        OptionError: an option that is not a setting of a store.
     """
     options = dict(storage_options or {})
     unknown = [name for name in options if not name.startswith(STORE_PREFIXES)]
@@ -150,7 +150,7 @@ def _at_offsets(keys: list[Any], offsets: Mapping[Any, Any]) -> Query:
 def _listed(name: str, given: Any) -> list[Any]:
     """What an argument names: one thing at least."""
     if not isinstance(given, Iterable):
-        raise OptionError(f"{name} is {given!r}: give several")
+        raise OptionError(f"{name} is {given!r}: give a list")
     found = [given] if isinstance(given, str) else list(given)
     if not found:
         raise OptionError(f"{name} names nothing; leave it out to read all")

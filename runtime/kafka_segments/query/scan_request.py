@@ -120,7 +120,7 @@ class ScanRequest:
             yield from rows.repeated(topic, partition, num_rows)
 
     def check(self) -> None:
-        """Find the logs, and check that what is asked for is there; errors as for `plan`."""
+        """Find the logs, and check that what is requested exists; errors as for `plan`."""
         select(self._logs(None), self.query.topics)
 
     def _logs(self, wanted: RowFilter | None) -> list[PartitionLog]:

@@ -140,7 +140,7 @@ def read_snapshot(places: Places, path: str) -> Snapshot:
 
     Raises:
         ReadError: the file cannot be opened or read.
-        OptionError: it is no snapshot, or one of another version.
+        OptionError: it is not a snapshot, or one of another version.
     """
     return read_document(Snapshot, content_of(places.open(path)), path, _KIND, _VERSION)
 
@@ -185,10 +185,10 @@ def changes(snapshot: Snapshot, places: Places) -> list[Changed]:
 
 def _why_changed(file: StoredFile, entry: Any, *, is_growing: bool) -> str | None:
     if entry is None:
-        return "the file has gone"
+        return "the file is gone"
     if entry.identity != file.identity:
         return f"the file was replaced (it was {file.identity}, now it is {entry.identity})"
     needed = file.position + file.size
     if entry.size < needed or (entry.size > needed and not is_growing and not file.position):
-        return f"the file had {needed} bytes, and has {entry.size}"
+        return f"the file had {needed} bytes, and now has {entry.size}"
     return None

@@ -124,9 +124,9 @@ class TimeFinder:
         position = position_of(self.places, segment, start, self.unused)
         if claims.before is None and not self.budget.spend(segment.file, position):
             raise OptionError(
-                f"no valid .timeindex has the position of timestamp {timestamp}, and the segments exceed the "
-                f"{self.budget.max_bytes} bytes whose headers planning may read: give offsets instead, or "
-                "allow more (maxWalkBytes)",
+                f"no valid .timeindex has the position of timestamp {timestamp}, and the segments exceed "
+                f"the {self.budget.max_bytes} bytes whose headers planning may read: give offsets instead, "
+                "or raise maxWalkBytes",
                 path=segment.file.path,
             )
         with (

@@ -1,4 +1,4 @@
-"""Leader epochs of a log's batches, by which `leader-epoch-checkpoint` is checked, extended or made anew.
+"""Leader epochs of a log's batches, by which `leader-epoch-checkpoint` is checked, extended or rebuilt.
 
 No checksum covers the epoch of a batch. In a log epochs never fall: of those that contradict each other, the
 ones are believed that the most batches have, and that the checkpoint has.

@@ -57,7 +57,7 @@ class _Cursor:
             return
         self.since = one.first
         if not self._is_compacted or (one.position == 0 and not self._files[one.file].shows_cleaner):
-            return  # a front that a copy has lost is none that the cleaner has taken
+            return  # a front that a copy has lost was not taken by the cleaner
         self.since = min(self.since, one.since)
         is_next = before is not None and one.position == 0 and one.file == before.file + 1
         if before is not None and is_next and self._files[before.file].end_of_sound == before.end_position:

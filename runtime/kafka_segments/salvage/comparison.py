@@ -2,7 +2,7 @@
 
 Replicas hold the same bytes, so most of these are in the result already and need not be kept. What differs is
 kept in the quarantine. A batch of the result in whose place most copies have another is outvoted: the choice
-is made anew without it.
+is built again without it.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
             found.pop(path, None)
-            what = "a broker does not start with it, and it was not taken over"
+            what = "a broker does not start with it, so it was not copied"
             wrong.append(f"{path}: {error.detail}; {what}")
     return found, wrong
 
@@ -97,7 +97,7 @@ def metadata_files(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dic
             if error is None:
                 found[entry.name] = read_file(places, StoredFile.of(entry))
             else:
-                wrong[entry.name] = f"{error}; a node does not start with it, and it was not taken over"
+                wrong[entry.name] = f"{error}; a node does not start with it, so it was not copied"
     return found, [words for name, words in wrong.items() if name not in found]
 
 

@@ -93,7 +93,7 @@ class PartitionOutcome:
         if not self.state.has_all_producers:
             yield "too many producers have open transactions: no snapshot of producers was written"
         if self.state.num_forgotten:
-            yield f"of {self.state.num_forgotten} producers, the oldest, the state was not kept"
+            yield f"the state of the {self.state.num_forgotten} oldest producers was not kept"
 
     def has_findings(self) -> bool:
         """Return whether anything was lost or put aside."""

@@ -108,8 +108,8 @@ def salvage_partition(job: Job, copies: Sequence[PartitionCopy]) -> DonePartitio
 def repeated(attempt: Callable[[], _Result]) -> _Result:
     """Return the result of an attempt, of which there are more where a source cannot be read as before.
 
-    What was read once may be unreadable the next time, as on a failing disk: then all is read anew, and that
-    place counts as unreadable from the beginning.
+    What was read once may be unreadable the next time, as on a failing disk: then everything is read again,
+    and that place counts as unreadable from the beginning.
 
     Raises:
         ReadError: it was another one at each of three attempts.
@@ -227,7 +227,7 @@ def seeded_state(places: Places, plan: PartitionPlan) -> LogState:
     if first is None or snapshot is None or first.base_offset != plan.choice.start_offset:
         return state
     if snapshot.size > _LARGEST_SNAPSHOT:
-        what = f"{snapshot.path}: {snapshot.size} bytes are more than are read of a snapshot"
+        what = f"{snapshot.path}: {snapshot.size} bytes exceed what is read of a snapshot"
         plan.notes.append(f"{what}; the producers before the first batch are not known")
         return state
     try:
@@ -246,16 +246,16 @@ def epochs_of(plan: PartitionPlan, state: LogState) -> list[LeaderEpoch]:
     lineage = Lineage.of(plan.ranked.log.leader_epochs, plan.end_offset)
     wrong = state.epochs.settle(lineage)
     plan.notes += [
-        f"the batches that begin with offsets {one.first} to {one.last} have leader epoch {one.epoch}, which "
-        "those around them or leader-epoch-checkpoint contradict; no checksum covers it, and it is not "
-        "believed, but followers may refuse them"
+        f"the batches that begin with offsets {one.first} to {one.last} have leader epoch {one.epoch}, "
+        "which their neighbours or leader-epoch-checkpoint contradict; no checksum covers it, so it is "
+        "ignored, but followers may refuse them"
         for one in wrong[:_MAX_NAMED]
     ]
     if len(wrong) > _MAX_NAMED:
         plan.notes.append(f"and {len(wrong) - _MAX_NAMED} more such runs of batches")
     if state.epochs.contradict(lineage):
         plan.notes.append(
-            "leader-epoch-checkpoint has other epochs than the batches, of which it is made anew"
+            "leader-epoch-checkpoint has other epochs than the batches, and was rebuilt from them"
         )
         lineage = Lineage((), plan.end_offset)
     found = [*lineage.entries, *state.epochs.after(lineage)]

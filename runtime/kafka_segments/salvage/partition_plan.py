@@ -158,8 +158,8 @@ def _with_deleted(places: Places, copy: PartitionCopy, notes: list[str]) -> Part
     if noted <= end:
         return copy
     notes.append(
-        f"log-start-offset-checkpoint has offset {noted}, which is beyond the end, {end}, of {copy.path}; it "
-        "is not taken over: a broker would delete everything"
+        f"log-start-offset-checkpoint has offset {noted}, which is beyond the end, {end}, of {copy.path}; "
+        "it was not copied: a broker would delete everything"
     )
     given = {one.path for one in copy.findings if not _is_not_given(copy, one)}
     segments = [one for one in segments_in(places.entries(copy.path)) if one.path in given]

@@ -214,10 +214,10 @@ def _result(
 def _notes_on(properties: Mapping[str, bytes]) -> Iterator[str]:
     """Yield what to do for `meta.properties`, if the sources have none or different ones."""
     if not properties:
-        yield "the sources have no sound meta.properties: copy that of the broker that starts on the result"
+        yield "no source has a sound meta.properties: copy that of the broker that will start on the result"
     elif len(set(properties.values())) > 1:
         names = ", ".join(properties)
-        yield f"the sources are of several brokers: copy the meta.properties of the one that starts: {names}"
+        yield f"the sources are from several brokers: copy the meta.properties of the one to start: {names}"
 
 
 def _notes_on_ids(copies: Sequence[PartitionCopy]) -> Iterator[str]:

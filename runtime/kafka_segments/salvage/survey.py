@@ -25,7 +25,7 @@ from kafka_segments.segment.sound_runs import RefusedEntry, SoundRun, iter_sound
 __all__ = ["FileSurvey", "KnownOfCopy", "Parts", "changed_error", "heads_in", "parts_at", "readable_parts"]
 
 _STEP = 1 << 20
-_ZEROS = "zeros in the place of batches: only the newest segment of a log ends in zeros"
+_ZEROS = "zeros instead of batches: only the newest segment of a log ends in zeros"
 _MAX_LOSSES = 1000
 
 
@@ -210,7 +210,7 @@ class FileSurvey:
             self._ledger.add_stretch(stretch)
         elif stretch.first >= limit:
             self._quarantine(stretch, reason)
-        else:  # the rest is no part of the log
+        else:  # the rest is not a part of the log
             parts = parts_at(self._source, stretch, limit)
             if parts.below is not None:
                 self._ledger.add_stretch(parts.below)
@@ -262,13 +262,13 @@ def heads_in(source: Source, position: int, end_position: int) -> Iterator[Heade
 
 
 def changed_error(source: Source, found: Batch | Damage | HeaderSummary | Padding) -> ReadError:
-    """Return the error for something that was not there when the file was surveyed.
+    """Return the error for something that did not exist when the file was surveyed.
 
     That is the disk's own error, if it fails now and did not before.
     """
     if isinstance(found, Damage) and isinstance(found.error, ReadError):
         return found.error
-    detail = "what is here has changed while it was read; give a copy that nothing writes to"
+    detail = "the file changed while it was read; give a copy that nothing writes to"
     return ReadError(detail, position=found.position, path=source.name)
 
 

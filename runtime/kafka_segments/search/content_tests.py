@@ -150,7 +150,7 @@ class HasHeader:
 
 @dataclass(frozen=True, slots=True)
 class HasJson:
-    """Test of a value, or a key, that is a JSON document; what is none does not pass."""
+    """Test of a value, or a key, that is a JSON document; anything else does not pass."""
 
     test: JsonTest
     text: str
@@ -227,9 +227,9 @@ def compiled_pattern(text: str) -> re.Pattern[bytes]:
     """Compile a regular expression that was given as text, for bytes in UTF-8.
 
     Raises:
-        OptionError: it is none.
+        OptionError: it is not a regular expression.
     """
     try:
         return re.compile(text.encode("utf-8", "surrogateescape"))
     except (re.error, RecursionError, OverflowError) as error:
-        raise OptionError(f"{text!r} is no regular expression of Python's module re: {error}") from error
+        raise OptionError(f"{text!r} is not a regular expression of Python's re: {error}") from error

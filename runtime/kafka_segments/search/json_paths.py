@@ -67,7 +67,7 @@ def read_json(data: bytes) -> Any:
     """Read a JSON document; numbers become `int` or `Decimal`, none is rounded.
 
     Raises:
-        DecodeError: it is none, or nested too deeply to be read.
+        DecodeError: it is not JSON, or nested too deeply to be read.
         OptionError: it has more values than are read: they take 30 times the memory of their text and more.
     """
     if sum(map(data.count, (b",", b"[", b"{"))) > _MOST_VALUES:
@@ -86,7 +86,7 @@ def parse_json_test(text: str) -> JsonTest:
             `!=` `<` `<=` `>` `>=`; on their right stands a value of JSON, or else a text without quotes.
 
     Raises:
-        OptionError: another form.
+        OptionError: it has another form.
 
     Example:
         >>> parse_json_test("$.id > 9007199254740992").holds(read_json(b'{"id": 9007199254740993}'))
@@ -130,7 +130,7 @@ def _integer(text: str) -> int | Decimal:
 
 
 def _refuse(text: str) -> Any:
-    raise DecodeError(f"{text} is no number of JSON")
+    raise DecodeError(f"{text} is not a JSON number")
 
 
 def _select(document: Any, steps: Iterable[Step]) -> Iterator[Any]:

@@ -206,8 +206,8 @@ class SegmentSearch:
     def _changed_offset(self, scan: Scan, batch: Batch) -> Iterator[Damage]:
         """Yield a batch whose offsets were changed as damage; its records have unknown offsets."""
         detail = (
-            f"the batch has base offset {batch.base_offset}, and no offset is negative: it was changed, "
-            "which no checksum covers"
+            f"the batch has base offset {batch.base_offset}, but offsets cannot be negative: it was "
+            "changed, and no checksum covers it"
         )
         error = SegmentOrderError(detail, path=batch.path, position=batch.position)
         damage = scan.damage_of(batch, error, None)
@@ -224,7 +224,7 @@ class SegmentSearch:
                 yield FoundRecord(batch, record)
         except OptionError as error:  # of a bound
             words = " and ".join(test.words for test in self._conditions.tests)
-            detail = f"it was not judged, as {error.detail} ({words}): look for something simpler"
+            detail = f"it was not tested, since {error.detail} ({words}): look for something simpler"
             yield UndecidedPlace(batch.path, batch.position, record.offset, detail)
 
     def _may_match(self, scan: Scan, batch: Batch) -> bool:

@@ -95,7 +95,7 @@ class Template:
     r"""Template of records.
 
     Args:
-        text: with names in braces, of `FIELDS`; `{{` and `}}` are braces, `\n`, `\t`, `\0`, `\\` and `\xff`
+        text: with names of `FIELDS` in braces; `{{` and `}}` are braces; `\n`, `\t`, `\0`, `\\`, `\xff`
             single bytes.
         null: what stands for null.
         is_base64: whether keys, values and headers are written in base64.
@@ -116,7 +116,7 @@ class Template:
             if match[1] is not None:
                 self._parts.append(self._field(match[1]))
             elif word in {"{", "}"}:
-                raise OptionError(f"the template {text!r} has a brace alone: write {word * 2} for one")
+                raise OptionError(f"the template {text!r} has a single brace: write {word * 2} for one")
             else:
                 self._parts.append(unescaped({"{{": "{", "}}": "}"}.get(word, word)))
 
@@ -159,7 +159,7 @@ def unescaped(text: str) -> bytes:
         if len(escape) > 1:
             return bytes.fromhex(escape[1:].decode())
         if escape not in _ESCAPES:
-            raise OptionError(f"{text!r}: after a backslash stands n, t, r, 0, another backslash or xff")
+            raise OptionError(f"{text!r}: a backslash needs n, t, r, 0, another backslash or xff after it")
         return _ESCAPES[escape]
 
     return _ESCAPE.sub(single, text.encode("utf-8", "surrogateescape"))

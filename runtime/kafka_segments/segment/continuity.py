@@ -125,7 +125,7 @@ def find_gaps(
 
     Returns:
         A `Damage` for each, at the end of the segment before the gap, or for the whole wrong segment: without
-        lost offsets if all that it should hold is in other segments. Readers of segments report damaged
+        lost offsets if all that it should hold is in other segments. Segments' readers report damaged
         regions.
     """
     found = [*_wrong_segments(segments)]
@@ -304,8 +304,8 @@ def _gap_between(before: _Held, after: _Held, first: int) -> _Gap:
         return _Gap(one, first, last, f"{one.path} ends in zeros", is_certain=True)
     by_name = " by its name" if other.extent is None else ""
     begins = f"{other.path} begins with {following.first}{by_name}"
-    why = f"{one.path} ends with offset {extent.last}, {begins}, and nothing "
-    return _Gap(one, first, last, f"{why}shows that the cleaner has been there")
+    why = f"{one.path} ends with offset {extent.last}, {begins}, and no "
+    return _Gap(one, first, last, f"{why}trace of the cleaner explains the gap")
 
 
 def _gap_after(newest: SegmentContents, reached: _Held, noted: CheckpointedOffsets) -> Iterator[_Gap]:
@@ -319,7 +319,7 @@ def _gap_after(newest: SegmentContents, reached: _Held, noted: CheckpointedOffse
     beyond = [offset for offset in noted.without_log if offset >= end]
     if beyond:
         last = beyond[0] - 1 if beyond[0] > end else None
-        why = f"there are indexes of a segment {beyond[0]:020d}, which is gone itself"
+        why = f"there are indexes of a segment {beyond[0]:020d}, but it is gone itself"
         yield _Gap(own, end, last, why, is_certain=True)
 
 

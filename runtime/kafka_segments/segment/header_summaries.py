@@ -103,7 +103,7 @@ def _summary(row: tuple[int, ...]) -> HeaderSummary:
     begin, end, base, magic, kind, codec, timestamp, delta, count, producer, is_control = row
     place, is_append_time = (begin, end), kind == 1
     if magic >= 2:
-        # As Java adds them: beyond the greatest offset come negative ones, which are no last offset.
+        # As Java adds them: beyond the greatest offset come negative ones, which are not a last offset.
         last = max(base, wrap_long(base + delta), min(base + count - 1, MAX_OFFSET))
         has_records = not is_control and count != 0
         return HeaderSummary(

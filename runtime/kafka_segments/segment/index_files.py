@@ -56,10 +56,10 @@ class OffsetIndex:
     """A `.index`: the batch at `positions[i]` ends with `offsets[i]`.
 
     Attributes:
-        path: as the caller named it.
-        base_offset: of the segment.
+        path: the file, as the caller named it.
+        base_offset: the segment's.
         offsets: absolute, in the file's order.
-        positions: bytes from the beginning of the `.log`.
+        positions: in bytes from the beginning of the `.log`.
         num_padding: number of entries of zeros at the end.
     """
 
@@ -134,7 +134,7 @@ class LeaderEpoch:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetadata:
-    """A partition's topic, by its id: 22 characters of base64url."""
+    """The id of a partition's topic: 22 characters of base64url."""
 
     version: int
     topic_id: str
@@ -145,12 +145,12 @@ def read_offset_index(source: SourceLike | Source, base_offset: int | None = Non
 
     Args:
         source: a path, bytes, a binary file object, or a `storage.Source`, which is closed then.
-        base_offset: of the segment; None takes it from the file's name, or 0 if that has none.
+        base_offset: the segment's; None takes it from the file's name, or 0 if the name has none.
 
     Raises:
         ReadError: the file cannot be opened or read.
-        CorruptIndexError: its size is no multiple of an entry's, or its last offset is below the base offset
-            (OffsetIndex.sanityCheck).
+        CorruptIndexError: its size is not a multiple of an entry's, or its last offset is below the base
+            offset (OffsetIndex.sanityCheck).
 
     Example:
         >>> read_offset_index(b"").lookup(5)
@@ -173,7 +173,7 @@ def read_time_index(source: SourceLike | Source, base_offset: int | None = None)
 
     Raises:
         ReadError: the file cannot be opened or read.
-        CorruptIndexError: its size is no multiple of an entry's, its last timestamp is below the first, or
+        CorruptIndexError: its size is not a multiple of an entry's, its last timestamp is below the first, or
             its last offset is below the base offset (TimeIndex.sanityCheck).
     """
 
@@ -201,7 +201,7 @@ def read_transaction_index(
     Raises:
         ReadError: the file cannot be opened or read.
         TruncatedError: the last entry is cut off. (Kafka passes over the rest.)
-        CorruptIndexError: an entry has a version that is not known, or ends below the base offset
+        CorruptIndexError: an entry has an unknown version, or ends below the base offset
             (TransactionIndex.sanityCheck).
     """
 
@@ -270,16 +270,16 @@ def read_partition_metadata(source: SourceLike | Source) -> PartitionMetadata:
 
     Raises:
         ReadError: the file cannot be opened or read.
-        CorruptIndexError: a negative version, or an id that is none, or that of no topic
+        CorruptIndexError: a negative version, or an id that is invalid or not a topic's
             (PartitionMetadataReadBuffer).
     """
 
     def decode(data: bytes, _path: str) -> PartitionMetadata:
         version, topic_id = formats.read_partition_metadata(data)
         if not _TOPIC_ID.fullmatch(topic_id):
-            raise CorruptIndexError(f"the topic id {topic_id!r:.40} is no UUID in base64url")
+            raise CorruptIndexError(f"the topic id {topic_id!r:.40} is not a UUID in base64url")
         if not any(base64.urlsafe_b64decode(f"{topic_id}==")):
-            raise CorruptIndexError(f"the topic id {topic_id} is that of no topic")
+            raise CorruptIndexError(f"the topic id {topic_id} is not the id of a topic")
         return PartitionMetadata(version, topic_id)
 
     return _decoded(source, MAX_LEN_CHECKPOINT, decode)
@@ -289,7 +289,7 @@ def _decoded(source: SourceLike | Source, most: int, decode: Callable[[bytes, st
     opened = _opened(source)
     try:
         if opened.size > most:
-            raise CorruptIndexError(f"{opened.size} bytes, which is more than this reader takes: {most}")
+            raise CorruptIndexError(f"{opened.size} bytes, more than the {most} that this reader takes")
         return decode(bytes(opened.read(0, opened.size)), opened.name)
     except KafkaFormatError as error:
         raise error.with_context(path=opened.name) from error.__cause__
@@ -313,7 +313,7 @@ def _base_offset(path: str, given: int | None) -> int:
 def _end_of_entries(data: bytes, size: int) -> int:
     """Return where the last non-zero entry ends."""
     if len(data) % size:
-        detail = f"{len(data)} bytes, which is no multiple of an entry's {size}"
+        detail = f"{len(data)} bytes, which is not a multiple of an entry's {size}"
         raise CorruptIndexError(detail, position=len(data) - len(data) % size)
     used = len(data.rstrip(b"\0"))
     return used + -used % size

@@ -33,10 +33,12 @@ class _Entries:
     def __init__(self, source: Source, len_entry: int, decode: Decode) -> None:
         self._source, self._len_entry, self._decode = source, len_entry, decode
         if source.size % len_entry:
-            detail = f"{source.size} bytes, which is no multiple of an entry's {len_entry}"
+            detail = f"{source.size} bytes, which is not a multiple of an entry's {len_entry}"
             raise CorruptIndexError(detail, position=source.size - source.size % len_entry)
         if source.size > MAX_LEN_INDEX:
-            raise CorruptIndexError(f"{source.size} bytes; this reader takes {MAX_LEN_INDEX} at most")
+            raise CorruptIndexError(
+                f"{source.size} bytes, more than the {MAX_LEN_INDEX} that this reader takes"
+            )
         is_near = source.descriptor >= 0 or source.is_memory
         self._len_block = _LEN_BLOCK // len_entry * len_entry
         if not is_near or source.size <= LEN_SMALL:
@@ -180,8 +182,8 @@ def offsets_in(source: Source, base_offset: int) -> OffsetLookup:
 
     Raises:
         ReadError: it cannot be read.
-        CorruptIndexError: its size is no multiple of an entry's, or its last offset is below the base offset
-            (OffsetIndex.sanityCheck).
+        CorruptIndexError: its size is not a multiple of an entry's, or its last offset is below the base
+            offset (OffsetIndex.sanityCheck).
     """
     with _closing_at_errors(source):
         entries = _Entries(source, formats.LEN_OFFSET_ENTRY, formats.read_offset_entries)

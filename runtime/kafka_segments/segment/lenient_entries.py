@@ -80,7 +80,7 @@ class EntryReader:
             raise OptionError(detail, path=source.name)
 
     def frame(self, position: int, end: int) -> EntryFrame | None:
-        """The entry at a position; None if it is not there whole, which ends reading without an error.
+        """The entry at a position; None if it is incomplete, which ends reading without an error.
 
         Args:
             position: where it begins.

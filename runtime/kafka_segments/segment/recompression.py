@@ -1,4 +1,4 @@
-"""Segments compressed anew, with everything else as it was.
+"""Segments that are recompressed, with everything else as it was.
 
 Strategy: a payload is decompressed and compressed as it is, so that no byte of a record changes; the header
 gets another codec, length and checksum. Records are not decoded, but for messages in a wrapper of magic 0 or
@@ -45,7 +45,7 @@ class RecompressionTally:
         level: of compression; None is Kafka's default.
         num_entries: batches, messages and wrappers that were read.
         num_untouched: of those, copied byte for byte.
-        num_rewritten: of those, compressed anew.
+        num_rewritten: of those, recompressed.
         num_dropped: of those, left out, since they do not decompress.
         num_damaged: damaged regions, those included.
         num_bytes_before: bytes of the entries that were read.
@@ -76,8 +76,8 @@ class RecompressionTally:
         level = "" if self.level is None else f":{self.level}"
         return (
             f"{self.num_entries} entries read: {self.num_untouched} copied as they were, "
-            f"{self.num_rewritten} compressed anew, {self.num_dropped} dropped\n"
-            f"{self.codec}{level}: {self.num_bytes_before} bytes became {self.num_bytes_after}{ratio}; "
+            f"{self.num_rewritten} recompressed, {self.num_dropped} dropped\n{self.codec}{level}: "
+            f"{self.num_bytes_before} bytes became {self.num_bytes_after}{ratio}; "
             f"{self.decompress_seconds:.3f} s CPU to decompress, {self.compress_seconds:.3f} s to compress\n"
         )
 
@@ -94,7 +94,7 @@ def recompress(
 
     Records, offsets and all fields of headers but codec, length and checksum stay as they are. Copied byte
     for byte are control batches, which brokers never compress, batches without records, batches that have the
-    codec already if no level is given, and messages of magic 0 and 1 without a wrapper, which are no batch.
+    codec already if no level is given, and messages of magic 0 and 1 without a wrapper.
     A wrapper stays a wrapper; without compression it becomes the messages in it. Records of batches are not
     decoded: what disagrees inside of one with a right checksum stays in it. A batch that does not decompress
     is damage, and left out. Needs the extra `construct`.
@@ -108,7 +108,7 @@ def recompress(
         max_decompressed: bytes that one batch may decompress to; of an open segment, too.
 
     Raises:
-        OptionError: an unknown codec, one without this level, or another `on_damage`.
+        OptionError: an unknown codec, one without this level, or an invalid `on_damage`.
         MissingCodecError: the codec's package is not installed.
 
     Example:
@@ -128,7 +128,7 @@ def recompress(
 
 
 class Recompression:
-    """Bytes of a segment that is compressed anew; see `recompress`. Iterate it once, or call `to_bytes`.
+    """Bytes of a segment that is recompressed; see `recompress`. Iterate it once, or call `to_bytes`.
 
     Attributes:
         tally: on the bytes taken so far; complete at the end.
@@ -152,7 +152,7 @@ class Recompression:
         Raises:
             KafkaFormatError: damage, if `on_damage` is "raise".
             EncodeError: a wrapper of magic 0 or 1 that is to be compressed with zstd.
-            MissingExtraError: something is to be compressed anew, and construct is not installed.
+            MissingExtraError: something must be recompressed, but construct is not installed.
         """
         source, open_ = self._source, partial(open_segment, max_decompressed=self._max_decompressed)
         with nullcontext(source) if isinstance(source, Segment) else open_(source) as segment:

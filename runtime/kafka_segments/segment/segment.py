@@ -50,14 +50,14 @@ def open_segment(
         mmap: map the file into memory. Only for reliable disks, and files that are not truncated meanwhile:
             reading a bad sector, or after the new end, kills the process (SIGBUS).
         check_crc: verify the checksum of every batch.
-        headers_only: read no payloads; there are then no records, and no checksum is verified.
+        headers_only: read no payloads; then no records are yielded, and no checksums verified.
         max_decompressed: bytes that one batch may decompress to.
         only_files: refuse a pipe, a socket or a device instead of reading it to its end. For paths that were
             found in a directory.
         closes_source: close what `Places.open` returned together with the segment, or if this fails.
-        experimental_magic3: read batches of magic 3, too, which a proposal wanted that Kafka discarded. Not
-            for other files: one wrong bit makes a batch of magic 2 look like one. `iter_entries`,
-            `iter_records`, `iter_events`, `read_entry` and `read_batches` know it.
+        experimental_magic3: read batches of magic 3, too, a proposal that Kafka discarded. Not for other
+            files: one wrong bit makes a batch of magic 2 look like magic 3. Only `iter_entries`,
+            `iter_records`, `iter_events`, `read_entry` and `read_batches` support it.
 
     Raises:
         ReadError: the file cannot be opened; `errno` says why.
@@ -91,14 +91,14 @@ def open_segment(
 class Segment(Handle):
     """A segment that is open for reading; a context manager.
 
-    Each iteration reads the file anew, from its start, with memory for a read window and one batch.
-    Iterations may overlap, and threads may share a segment; an iterator is for one thread. A segment that
-    was opened by its path can be pickled: unpickling opens the file.
+    Each iteration reads the file again from its start, and needs memory for a read window and one batch.
+    Iterations may overlap, and threads may share a segment; an iterator is for one thread. A segment that was
+    opened by its path can be pickled: unpickling opens the file.
 
     Attributes:
         path: the file, as the caller named it.
-        size: its bytes.
-        reopen: opens it anew, for pickling; None if it was not opened by its path.
+        size: in bytes.
+        reopen: opens it again, for pickling; None if it was not opened by its path.
     """
 
     def __init__(
@@ -153,17 +153,17 @@ class Segment(Handle):
         A batch whose checksum is wrong comes too (`crc_valid` is False), before its damage.
 
         Raises:
-            OptionError: another `on_damage`.
+            OptionError: an invalid `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
         check_on_damage(on_damage)
         return _entries(self._new_scan(), on_damage)
 
     def iter_records(self, batch: Batch) -> Iterator[Record]:
-        """Yield the records of a batch of this segment, those before a bad one too.
+        """Yield the records of a batch of this segment, up to the first bad one.
 
         Raises:
-            KafkaFormatError: what is wrong; see `damage_of`.
+            KafkaFormatError: a record is bad; see `damage_of`.
         """
         _batch, records = self._open(batch, self._source)
         yield from records
@@ -201,9 +201,9 @@ class Segment(Handle):
         """Read the data records as a stream of Arrow batches; needs the extra `arrow`.
 
         Each batch has up to 65,536 rows and a few MiB, and is immutable; its memory is reused when it is no
-        longer referenced. Control records are left out. The stream can be handed on
-        as Arrow's C stream, e.g. to polars, duckdb or pandas, and belongs to one thread at a time. It reads
-        from this segment: close that afterwards.
+        longer referenced. Control records are left out. The stream can be passed on as Arrow's C stream, e.g.
+        to polars, duckdb or pandas, and belongs to one thread at a time. It reads from this segment: close
+        the segment afterwards.
 
         `timestamp` is null where Kafka has none. It can be any number of 64 bits, beyond what Python, pandas
         and polars take for a time: `columns=["timestamp_ms", ...]` gives the numbers as they are stored.
@@ -216,7 +216,7 @@ class Segment(Handle):
                 ignores damage; a function is called with each `Damage`, and reading continues.
 
         Raises:
-            OptionError: an unknown column, invalid offsets, or another `on_damage`.
+            OptionError: an unknown column, invalid offsets, or an invalid `on_damage`.
             MissingExtraError: pyarrow or numba is not installed.
             KafkaFormatError: while reading, for damage.
         """
@@ -244,7 +244,7 @@ class Segment(Handle):
             timestamp -1. After these `last_offset`, `compression_name`, `timestamp_type_name`.
 
         Raises:
-            OptionError: another `on_damage`, or a segment that was opened with `experimental_magic3`.
+            OptionError: an invalid `on_damage`, or a segment that was opened with `experimental_magic3`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
         from kafka_segments.segment.columnar.header_table import read_headers
@@ -317,7 +317,7 @@ class Segment(Handle):
         return is_cleaned(self._source)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
-        """Return the damage of a batch whose checksum is right (or unchecked), but whose records are not.
+        """Return the damage of a batch with bad records, whose checksum is right or unchecked.
 
         Later damage from `iter_entries` counts lost offsets from the batch's last offset; `iter_events`
         counts from the last record that was delivered.
@@ -325,7 +325,7 @@ class Segment(Handle):
         Args:
             batch: a batch of this segment.
             error: what `iter_records` raised.
-            last_offset: of the last record it yielded, None if there was none.
+            last_offset: the offset of the last record that it yielded; None if there was none.
         """
         return self._new_scan(BLOCK_SIZE).damage_of(batch, error, last_offset)
 
@@ -338,9 +338,9 @@ class Segment(Handle):
     ) -> Iterator[Batch | Record | Damage | Padding]:
         """Yield batches, each with its records, damage and padding, in file order.
 
-        A wrapper of the old formats comes with its first offset and the number of messages in it, if it
-        was opened and can be. A compressed batch with very many headers for its size, which `read_batches`
-        delivers, is a `DecompressionError` here (`bounds`).
+        A wrapper of the old formats has its first offset and its number of messages, if it could be opened. A
+        compressed batch with very many headers for its size, which `read_batches` delivers, is a
+        `DecompressionError` here (`bounds`).
 
         Args:
             on_damage: "raise", "skip" (damage is yielded), or a function to call with it.
@@ -348,8 +348,8 @@ class Segment(Handle):
             rows: `fast_rows()`, or None for a decoder without extras; the records are the same.
 
         Raises:
-            OptionError: another `on_damage`.
-            KafkaFormatError: damage, if `on_damage` is "raise"; what is sound before it was yielded.
+            OptionError: an invalid `on_damage`.
+            KafkaFormatError: damage, if `on_damage` is "raise"; sound events before it were yielded.
         """
         check_on_damage(on_damage)
         return self._events(on_damage, wanted, rows)

@@ -36,8 +36,7 @@ class SoundRun:
         newest: greatest timestamp of their headers, in milliseconds; -1 for none.
         num_lacking: offsets of batches that have no record, as after the log cleaner.
         epoch: their leader epoch; -1 for none.
-        is_doubted: a single batch whose header contradicts its records: there are more than offsets for them,
-            or others.
+        is_doubted: a single batch whose header contradicts its records: too many, or with other offsets.
     """
 
     position: int
@@ -144,8 +143,8 @@ def _pieces(source: Source) -> Iterator[Found]:
 
 
 def refused(position: int, end_position: int, first: int) -> RefusedEntry:
-    """Return an entry whose offsets are none of a log."""
-    reason = f"its offsets, from {first} on, are none of a log"
+    """Return an entry whose offsets are not valid in a log."""
+    reason = f"its offsets, from {first} on, are not valid in a log"
     return RefusedEntry(position, end_position, first, None, reason)
 
 

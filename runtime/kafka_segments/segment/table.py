@@ -42,7 +42,7 @@ def read_table(
         KafkaFormatError: `ReadError` for a file that cannot be opened, `UnknownFormatError` for another
             program's format, and damage if `on_damage` is "raise".
         MissingCodecError: a codec's package is not installed, whatever `on_damage` is.
-        OptionError: an unknown column, invalid offsets, or another `on_damage`.
+        OptionError: an unknown column, invalid offsets, or an invalid `on_damage`.
     """
     with open_segment(path, check_crc=check_crc) as segment:
         return segment.read_batches(columns, offsets, on_damage).read_all()

@@ -82,7 +82,7 @@ def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[In
 
 
 def plan_read(options: ReadOptions, conditions: Iterable[Condition], places: Places) -> Plan:
-    """The plan of a read, before anything is said of it."""
+    """The plan of a read, before anything is reported."""
     query = replace(options.query, conditions=tuple(conditions))
     if options.view == "aborted":
         query = replace(query, isolation="read_committed")

@@ -57,14 +57,13 @@ class ReadOptions:
         columns: asked for by name; None is the view's usual ones.
         include_headers: whether these have `headers`.
         header_keys: `text` or `binary`; None is text, unless a schema says otherwise.
-        timestamp_overflow: what becomes of a timestamp that Spark's microseconds cannot say: `error`, `null`,
-            `clamp`.
+        timestamp_overflow: what becomes of a timestamp too large for microseconds: `error`, `null`, `clamp`.
         mode: FAILFAST, PERMISSIVE, DROPMALFORMED: what becomes of damage.
         check_crc: verify the checksums.
         max_decompressed: bytes that one batch may decompress to.
-        replicas: `first`; `best` (take sound batches from other copies, where one is damaged); `unchecked`
-            means `first`.
-        snapshot: file that pins what is to be read; None looks anew each time.
+        replicas: `first`; `best` (take sound batches from other copies if one is damaged); `unchecked`:
+            `first`.
+        snapshot: file that fixes what is read; None lists the paths each time.
         push_filters: whether filters that Spark pushes leave anything out: `never`; `once`, for a frame
             that is used for one query only.
         stream: what concerns streams only.
@@ -100,11 +99,11 @@ class ReadOptions:
         They may be of a batch or a stream; `for_batch` and `for_stream` check what differs.
 
         Raises:
-            OptionError: an unknown option, a value that is none of those allowed, or options that
+            OptionError: an unknown option, a value that is not allowed, or options that
                 contradict each other.
         """
         names = ", ".join(check_names(options))
-        ignored = f"no broker is asked, so these options mean nothing here: {names}" if names else ""
+        ignored = f"no broker is contacted, so these options have no effect: {names}" if names else ""
         given = GivenOptions(options)
         _check_pairs(given)
         stream = StreamOptions.parse(options)
@@ -158,7 +157,7 @@ def _check_pairs(given: GivenOptions) -> None:
     """Options that cannot both be meant."""
     for name in ("includeHeaders", "headerKeys", "timestampOverflow"):
         if name in given and given["view"] not in ("records", "control"):
-            raise OptionError(f"option {name} is of rows that are records, and view={given['view']} has none")
+            raise OptionError(f"option {name} is only for records, but view={given['view']} has none")
     if "snapshot" in given:
         if "path" in given or "paths" in given:
             raise OptionError("give snapshot or a path, not both: a snapshot holds the list of its files")

@@ -118,7 +118,7 @@ def _split_rows(
 
 
 def _damage_rows(findings: list[Finding], columns: RowColumns) -> Iterator[pa.RecordBatch]:
-    """The rows of findings, which are then due no more."""
+    """The rows of findings, which are then no longer due."""
     for one in findings if columns.has_damage else ():
         yield columns.damage_row(one.topic, one.partition, one.first_offset, one.message)
     findings.clear()
@@ -136,9 +136,9 @@ def _no_memory(split: Split, offset: int, places: Places) -> RecordTooLargeError
         pass  # the size is not known, then
     said = "" if size is None else f", which has {size} bytes in the file"
     return RecordTooLargeError(
-        f"topic {split.topic}, partition {split.partition}, offset {offset}: no memory for the batch "
-        f"that holds it{said}; give Python more (spark.executor.pyspark.memory, if that is set), or "
-        "leave the column out that is so large",
+        f"topic {split.topic}, partition {split.partition}, offset {offset}: not enough memory for the "
+        f"batch that holds it{said}; give Python more (spark.executor.pyspark.memory, if that is set), or "
+        "leave out the large column",
         topic=split.topic,
         partition=split.partition,
         offset=offset,

@@ -150,7 +150,7 @@ def check_schema(schema: StructType, options: ReadOptions) -> None:
         _check_type(field, ours, options)
         may_be_null = ours.name not in _NEVER_NULL or _is_made_null(ours.name, schema, options)
         if not field.nullable and may_be_null:
-            raise OptionError(f"column {field.name} can be null; leave NOT NULL away")
+            raise OptionError(f"column {field.name} can be null; leave out NOT NULL")
     if options.columns is not None and [name.lower() for name in schema.names] != [
         name.lower() for name in options.columns
     ]:
@@ -174,7 +174,7 @@ def _check_type(field: StructField, ours: StructField, options: ReadOptions) -> 
         expected = " or ".join(kind.simpleString() for kind in allowed)
         given = field.dataType.simpleString()
         if given in [kind.simpleString() for kind in allowed]:
-            raise OptionError(f"column {field.name} can have nulls inside; leave NOT NULL away in {given}")
+            raise OptionError(f"column {field.name} can have nulls inside; leave out NOT NULL in {given}")
         raise OptionError(f"column {field.name} is {expected}, not {given}; read it as it is and cast it")
 
 

@@ -60,7 +60,7 @@ def _submitted() -> SparkSession:
         return SparkSession.builder.appName("kafka-segments ingest").getOrCreate()
     except Exception as error:
         raise MissingExtraError(
-            f"the Spark that this process was started by gives no session: {_first_line(error)}",
+            f"the Spark that started this process has no session: {_first_line(error)}",
             extra="spark",
         ) from error
 
@@ -90,8 +90,8 @@ def _start(master: str, java: str) -> SparkSession:
         return builder.getOrCreate()
     except Exception as error:
         raise MissingExtraError(
-            f"Spark does not start with {java} ({_version_of(java)}), of which it needs version 17 or newer, "
-            f"or with the master {master}: {_first_line(error)}",
+            f"Spark does not start with {java} ({_version_of(java)}), where it needs 17 or newer, or with "
+            f"the master {master}: {_first_line(error)}",
             extra="spark",
         ) from error
 
@@ -102,13 +102,13 @@ def _find_java() -> str:
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None:
         raise MissingExtraError(
-            f"Spark needs Java 17 or newer, and there is none: JAVA_HOME is not set, and no java is on the "
-            f"PATH; {_JAVA_REMEDY}",
+            "Spark needs Java 17 or newer, which was not found: JAVA_HOME is not set, and no java is on "
+            f"the PATH; {_JAVA_REMEDY}",
             extra="spark",
         )
     if not os.access(java, os.X_OK):
         raise MissingExtraError(
-            f"Spark needs Java 17 or newer, and JAVA_HOME ({home}) has none; {_JAVA_REMEDY}", extra="spark"
+            f"Spark needs Java 17 or newer, but JAVA_HOME ({home}) has none; {_JAVA_REMEDY}", extra="spark"
         )
     return java
 

@@ -74,7 +74,7 @@ def _of_hadoop(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _of_site(path: Path) -> dict[str, str]:
-    """Properties of one of Hadoop's files; none if it is not there."""
+    """Properties of one of Hadoop's files; none if it does not exist."""
     found = {}
     try:
         for one in ElementTree.parse(path).getroot().iter("property"):

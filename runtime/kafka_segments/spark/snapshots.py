@@ -38,21 +38,20 @@ Work = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def take_snapshot(spark: SparkSession, paths: str | Sequence[str], destination: str, **options: str) -> None:
-    """Pin what lies at some paths, with how its transactions ended, in a new file.
+    """Record the files at some paths, and how their transactions ended, in a new file.
 
-    `.option("snapshot", destination)` then reads that and nothing newer, at either isolation level.
+    `.option("snapshot", destination)` then reads these files and nothing newer, at either isolation level.
 
     Args:
         spark: a session, classic or of Spark Connect.
         paths: what `load` would be given.
-        destination: the file, on a disk that the driver sees; it must not exist.
-        options: of the source: which topics and files, and settings for stores, as in
-            `**{"fs.s3a.endpoint": "http://..."}`.
+        destination: the new file, on a disk that the driver sees.
+        options: options of the source for topics, files and stores, as in `**{"fs.s3a.endpoint":
+            "http://..."}`.
 
     Raises:
         OptionError: an option is wrong, or the file exists.
-        KafkaFormatError: a file cannot be read. What goes wrong in a task comes as Spark's own error, with
-            the text of ours.
+        KafkaFormatError: a file cannot be read. An error in a task is raised as Spark's own, with our text.
 
     Example:
         `take_snapshot(spark, "/var/lib/kafka/data", "/tmp/now.snapshot", subscribe="orders")`

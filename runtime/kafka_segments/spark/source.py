@@ -89,7 +89,7 @@ class KafkaSegmentsDataSource(DataSource):
         """
         check_schema(schema, self._read)
         if only := self._read.stream.only:
-            _warn_once(f"these options mean nothing in a batch, only in streams: {', '.join(only)}")
+            _warn_once(f"these options have an effect only in streams: {', '.join(only)}")
         return KafkaSegmentsReader(schema, self._read.for_batch())
 
     def writer(self, schema: StructType, overwrite: bool) -> KafkaSegmentsWriter:
@@ -194,7 +194,7 @@ class KafkaSegmentsReader(DataSourceReader):
         return filters
 
     def partitions(self) -> list[InputPartition]:
-        """The tasks; what there is to read is looked for anew.
+        """The tasks; the paths are listed again.
 
         Raises:
             KafkaFormatError: see `planning.make_tasks`.

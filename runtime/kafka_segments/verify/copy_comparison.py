@@ -35,7 +35,7 @@ class _Mark(NamedTuple):
 def _is_same(one: VerifiedEntry, other: VerifiedEntry) -> bool:
     """Return whether two batches are the same, or one is what the cleaner left of the other."""
     if one.magic < 2 or other.magic < 2:
-        return True  # the cleaner and brokers make old messages anew
+        return True  # the cleaner and brokers rewrite old messages
     mine, theirs = (
         (entry.crc, entry.first_offset, entry.last_offset, entry.leader_epoch) for entry in (one, other)
     )

@@ -118,7 +118,7 @@ class EntryChecks:
         size = entry.end_position - entry.position
         limit = self.limits.max_batch_bytes
         if limit is not None and size > limit:
-            self._found("batch-size", f"{size} bytes, and --max-batch-bytes is {limit}", entry)
+            self._found("batch-size", f"{size} bytes, but --max-batch-bytes is {limit}", entry)
         self._leader_epoch(entry)
         if entry.producer_id >= 0:
             self.has_transactions |= entry.is_transactional or entry.is_control
@@ -173,7 +173,7 @@ class EntryChecks:
         if count is not None:
             room = entry.last_offset - entry.first_offset + 1
             if count > room and entry.magic >= 2:
-                detail = f"{count} records, and offsets {entry.first_offset} to {entry.last_offset} for them"
+                detail = f"{count} records, but offsets {entry.first_offset} to {entry.last_offset} for them"
                 self._found("last-offset", detail, entry)
             elif count < room:
                 self.cleaned.add(self.path)
@@ -203,7 +203,7 @@ class EntryChecks:
         if entry.is_whole and entry.magic >= 2:
             is_right = max(greatest, _NO_TIMESTAMP) == entry.max_timestamp
         if not is_right:
-            detail = f"{entry.max_timestamp} in the header, and the greatest of the records is {greatest}"
+            detail = f"{entry.max_timestamp} in the header, but the greatest of the records is {greatest}"
             self._found("max-timestamp", detail, entry)
 
     def _leader_epoch(self, entry: VerifiedEntry) -> None:
@@ -221,7 +221,7 @@ class EntryChecks:
     def end(self) -> None:
         """Report what only the whole log shows.
 
-        A broker whose messages get an older format clears the checkpoint of leader epochs, and begins anew.
+        A broker whose messages get an older format clears the checkpoint of leader epochs, and starts again.
         """
         first = min(self._epoch_ranges, default=-1)
         for epoch, (path, entry, detail) in self._reported_epochs.items():

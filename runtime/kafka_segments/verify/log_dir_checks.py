@@ -71,7 +71,7 @@ def check_log_dirs(
             detail = "its name is not TOPIC-PARTITION: a broker does not start, though it is empty"
             sink.add("directory-name", detail, path=entry.path)
         elif root.is_kraft and entry.path in empty and not places.entry(f"{entry.path}/partition.metadata"):
-            detail = "no segment is in it: a broker puts it aside (-stray)"
+            detail = "it has no segment: a broker puts it aside (-stray)"
             sink.add("stray-partition", detail, path=entry.path)
     for root in roots if is_whole else ():
         _check_missing(root, empty, sink)
@@ -117,7 +117,7 @@ def _meta_of(
     try:
         if entry is not None:
             return formats.read_meta_properties(read_file(places, StoredFile.of(entry)), of_node=True)
-        sink.add("meta-properties", "a log directory without it: a broker does not start", path=path)
+        sink.add("meta-properties", "a log directory without this file: a broker does not start", path=path)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         sink.add("meta-properties", f"{error.detail}: a broker does not start", path=path, error=error)
@@ -129,7 +129,7 @@ def _noted(places: Places, entry: FileEntry, sink: CheckSink) -> Mapping[tuple[s
         return formats.read_offset_checkpoint(read_file(places, StoredFile.of(entry)))
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        detail = f"{error.detail}: a broker ends when it reads it"
+        detail = f"{error.detail}: a broker stops when it reads it"
         sink.add("checkpoint-file", detail, path=entry.path, position=error.position, error=error)
         return {}
 
@@ -143,13 +143,13 @@ def _check_meta(roots: Sequence[LogDir], options: VerifyOptions, sink: CheckSink
         cluster = meta.cluster_id
         if options.cluster_id is not None and cluster != options.cluster_id:
             sink.add(
-                "cluster-id", f"cluster.id is {cluster}, and --cluster-id {options.cluster_id}", path=path
+                "cluster-id", f"cluster.id is {cluster}, but --cluster-id is {options.cluster_id}", path=path
             )
         elif options.cluster_id is None and first is not None and cluster not in (None, first[1].cluster_id):
-            detail = f"cluster.id is {cluster}, and that of {first[0].path} {first[1].cluster_id}"
+            detail = f"cluster.id is {cluster}, but that of {first[0].path} is {first[1].cluster_id}"
             sink.add("cluster-id", detail, path=path)
         if options.node_id is not None and meta.node_id != options.node_id:
-            sink.add("node-id", f"node.id is {meta.node_id}, and --node-id {options.node_id}", path=path)
+            sink.add("node-id", f"node.id is {meta.node_id}, but --node-id is {options.node_id}", path=path)
         directory_id = meta.directory_id
         if directory_id is not None and directory_id in directories:
             other = directories[directory_id].path
@@ -167,8 +167,8 @@ def _check_topic_ids(copies: Sequence[PartitionCopy], sink: CheckSink) -> None:
             continue
         first = firsts.setdefault(copy.topic, copy)
         if copy.topic_id != first.topic_id:
-            detail = f"topic {copy.topic} has the id {copy.topic_id}, and {first.topic_id} in {first.path}: "
-            detail += "it was deleted and created anew"
+            detail = f"topic {copy.topic} has the id {copy.topic_id}, but {first.topic_id} in {first.path}: "
+            detail += "it was deleted and created again"
             sink.add("topic-id", detail, path=f"{copy.path}/partition.metadata")
 
 
@@ -202,12 +202,12 @@ def _check_missing(root: LogDir, empty: Set[str], sink: CheckSink) -> None:
         path = f"{root.path}/{name}"
         end = max(watermarks.get(key, 0), points.get(key, 0))
         if path in empty and end:
-            detail = f"no segment is in it, and by the checkpoints its log ended at offset {end}"
+            detail = f"it has no segment, but its log ended at offset {end} according to the checkpoints"
             sink.add("missing-partition", detail, path=path)
         is_noted = CLEAN_SHUTDOWN in root.entries and key in watermarks and key in points
         if not is_noted or name in root.entries or parse_directory_name(name) is None:
             continue
         # Checkpoints have the partition of a -future directory, too.
         if not any(one.startswith(f"{name}.") and one.endswith(LEFT_ALONE) for one in root.entries):
-            detail = f"{HIGH_WATERMARK} and {RECOVERY_POINT} have {name}, which is not there"
+            detail = f"{HIGH_WATERMARK} and {RECOVERY_POINT} list {name}, which does not exist"
             sink.add("missing-partition", detail, path=path)

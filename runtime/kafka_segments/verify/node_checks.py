@@ -118,9 +118,7 @@ class LogDir:
                     self.effects["deleted"].add(one.path)  # for the zeros at the end of its time index
             elif check == "segment-name" if is_recovered else (is_clean and check == "zeros" and end is None):
                 self.effects["stops"].add(name)
-            elif check in _INVALID and (
-                is_recovered or "index" not in one.beside
-            ):  # recovered to make it anew
+            elif check in _INVALID and (is_recovered or "index" not in one.beside):  # recovered to rebuild it
                 self.effects["truncated"].add(copy.path)
                 later = copy.segments[at + 1 :] if is_recovered else ()
                 self.effects["deleted"].update(each.path for each in later)
@@ -178,7 +176,7 @@ def _check_links(log_dir: LogDir, sink: CheckSink) -> None:
     for name, entry in log_dir.entries.items():
         if not entry.is_directory and not entry.identity and parse_directory_name(name) is not None:
             check = "directory-name" if name in _noted_names(log_dir) else "missing-partition"
-            detail = "a partition's name, and a link to nowhere, or to a disk that is not mounted"
+            detail = "a partition's name, but a broken link, or one to a disk that is not mounted"
             sink.add(check, detail, path=entry.path)
 
 
@@ -191,7 +189,7 @@ def _check_start(places: Places, entry: FileEntry, sink: CheckSink) -> None:
 
 
 def _is_complete(log_dir: LogDir) -> bool:
-    """Return whether a directory has all partitions of its checkpoint, and is no copy of one or some."""
+    """Return whether a directory has all partitions of its checkpoint, and is not a copy of one or some."""
     names = _noted_names(log_dir)
     is_formatted = BOOTSTRAP in log_dir.entries  # as kafka-storage.sh leaves each directory of a node
     return is_formatted and len(names) > 1 and names <= {name_in(path) for path in log_dir.copies}
@@ -214,7 +212,7 @@ def _check_assigned(metadata: ClusterMetadata | None, log_dir: LogDir, sink: Che
     known = {} if metadata is None else metadata.log_dirs
     if copies and known and log_dir.meta.directory_id not in known.get(own, ()):
         ids = ", ".join(known.get(own, ())) or "none"
-        detail = f"directory.id is {log_dir.meta.directory_id}, and node {own} has registered {ids}"
+        detail = f"directory.id is {log_dir.meta.directory_id}, but node {own} has registered {ids}"
         path = f"{log_dir.path}/{META_PROPERTIES}"
         check = "directory-id" if own in known else "node-id"  # else it is the directory of another node
         sink.add(check, f"{detail}: a broker does not serve its partitions", path=path)
@@ -228,7 +226,7 @@ def _why_stray(metadata: ClusterMetadata | None, copy: PartitionCopy, node_id: i
     topic, replicas = metadata.topics.get(topic_id), metadata.replicas.get((topic_id, copy.partition))
     ids = [one for one, name in metadata.topics.items() if name == copy.topic]
     if topic is None and ids:
-        return "topic-id", f"has the id {ids[0]} for topic {copy.topic}, and not {topic_id}"
+        return "topic-id", f"has the id {ids[0]} for topic {copy.topic}, not {topic_id}"
     if topic is None or not replicas:
         return "stray-partition", "does not have it"
     return ("", "") if node_id in replicas else ("stray-partition", f"has it on node {replicas[0]}")

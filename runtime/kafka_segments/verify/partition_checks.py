@@ -89,7 +89,7 @@ class CopyResult:
 def verify_copy(copy: PartitionCopy, options: VerifyOptions, reading: SegmentReading) -> CopyResult:
     """Check a copy of a partition.
 
-    An error of the file system, or of a file that is no log, ends the checks of the copy; the result has it.
+    An error of the file system, or of a file that is not a log, ends the checks; the result has it.
     """
     sink = CheckSink(copy.topic, copy.partition, options.checks)
     checks = _CopyChecks(copy, options, reading, sink)
@@ -144,7 +144,7 @@ class _CopyChecks:
         copy, sink = self._copy, self._sink
         if copy.topic and not copy.is_tiered:
             self._beside = self._places.entries(copy.path)
-            if not self._is_live and copy.topic != METADATA_TOPIC:  # whose indexes a node makes anew
+            if not self._is_live and copy.topic != METADATA_TOPIC:  # whose indexes a node rebuilds
                 trusted = NO_END if copy.end.was_shut_down else copy.end.recovery_point or 0
                 self._reading = replace(self._reading, trusted_end=trusted)
         for one in copy.findings:
@@ -186,7 +186,7 @@ class _CopyChecks:
         if indexes:  # older brokers make no .timeindex, none makes that alone
             indexes.add("index")
         for at, file in enumerate(self._files):
-            is_plain = file.segment.form == "plain"  # in other forms an empty index is no object
+            is_plain = file.segment.form == "plain"  # in other forms an empty index is not an object
             for suffix in sorted(indexes - set(file.segment.beside)) if is_plain else ():
                 self._sink.add("missing-index", f"there is no .{suffix}", path=file.path_beside(suffix))
             beside = file.segment.beside.get("snapshot")
@@ -243,7 +243,7 @@ class _CopyChecks:
         start, end = noted.log_start_offset, self.entries.reached + 1
         is_read = not any(one.is_unknown or one.is_damaged_after or one.is_damaged_before for one in contents)
         if start is not None and is_read and start > max(end, contents[-1].base_offset):
-            detail = f"the log start offset is {start}, and the log ends before offset {end}"
+            detail = f"the log start offset is {start}, but the log ends before offset {end}"
             path = f"{directory_of(self._copy.path)}/log-start-offset-checkpoint"
             self._sink.add("log-start-offset", detail, path=path, first_offset=end, last_offset=start - 1)
 
@@ -259,7 +259,7 @@ class _CopyChecks:
             found = self._read_snapshot(StoredFile.of(entry))
             is_known = not self._is_live and not contents[-1].is_damaged_after
             if is_known and offset > end:
-                detail = f"a snapshot of offset {offset}, and the log ends before offset {end}"
+                detail = f"a snapshot of offset {offset}, but the log ends before offset {end}"
                 self._sink.add(
                     "snapshot-end", detail, path=entry.path, first_offset=end, last_offset=offset - 1
                 )

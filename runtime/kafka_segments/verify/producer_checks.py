@@ -174,7 +174,7 @@ class ProducerChecks:
         if not entry.is_transactional:
             if current is not None and not current.is_in_doubt:
                 detail = f"producer {entry.producer_id} has a transaction open since offset "
-                detail += f"{current.first_offset}, and this batch is not part of one"
+                detail += f"{current.first_offset}, but this batch is not part of one"
                 self._found("plain-in-transaction", detail, entry, path)
             return
         if entry.num_records == 0:

@@ -67,7 +67,7 @@ class SegmentReading:
         open_log: opens a segment that `places` does not; None otherwise.
         check_crc: verify checksums.
         is_live: a broker may be appending.
-        trusted_end: a broker does not make indexes anew of segments that end up to this offset.
+        trusted_end: a broker does not rebuild indexes of segments that end up to this offset.
         max_decompressed: bytes that one batch may decompress to.
         progress: called with the number of bytes that were read.
     """
@@ -120,7 +120,7 @@ def _note_unopened(error: KafkaFormatError, sink: CheckSink, *, is_live: bool) -
 
 
 def _is_gone(error: KafkaFormatError) -> bool:
-    """Return whether a file is not there any more; a link to nowhere is there."""
+    """Return whether a file no longer exists; a broken link does exist."""
     is_missing = isinstance(error, ReadError) and error.errno in (errno.ENOENT, errno.ESTALE)
     return is_missing and not os.path.lexists(error.path or "")
 

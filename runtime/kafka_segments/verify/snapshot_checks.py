@@ -61,20 +61,20 @@ def _contradiction(
 ) -> str | None:
     """Return how an entry contradicts the batches; None if it does not."""
     if entry.last_offset >= offset:
-        return f"its last offset is {entry.last_offset}, and the snapshot is of offset {offset}"
+        return f"its last offset is {entry.last_offset}, but the snapshot is of offset {offset}"
     if state is None or state.is_seeded:
         return None  # its batches were deleted
     if entry.epoch < state.epoch:
-        return f"epoch {entry.epoch}, and the batches have {state.epoch}"
+        return f"epoch {entry.epoch}, but the batches have {state.epoch}"
     if entry.epoch == state.epoch and state.last_sequence is not None:
         found = entry.last_sequence, entry.last_offset
         expected = state.last_sequence, state.last_offset
         is_older = entry.last_offset < state.last_offset
         if found != expected and (is_gapless or is_older):
             return (
-                f"last sequence number {found[0]} at offset {found[1]}, and the batches have {expected[0]} "
+                f"last sequence number {found[0]} at offset {found[1]}, but the batches have {expected[0]} "
                 f"at offset {expected[1]}"
             )
     if entry.epoch > state.epoch and is_gapless:
-        return f"epoch {entry.epoch}, and the batches have {state.epoch}"
+        return f"epoch {entry.epoch}, but the batches have {state.epoch}"
     return None

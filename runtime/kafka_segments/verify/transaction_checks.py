@@ -49,8 +49,8 @@ def check_transactions(
         if one.broker_timestamp is not None:
             age = entries.broker_timestamp - one.broker_timestamp
         if age > max_transaction_ms and not one.is_in_doubt:
-            detail = f"the transaction of producer {producer_id}, epoch {one.epoch}, is open, and the "
-            detail += f"partition goes on for {age} ms after it; a coordinator ends it after "
+            detail = f"the transaction of producer {producer_id}, epoch {one.epoch}, is open, but the "
+            detail += f"partition continues for {age} ms after it; a coordinator ends it after "
             detail += f"{max_transaction_ms} ms (transaction.max.timeout.ms)"
             sink.add("open-transaction", detail, **place_of(one))
     has_indexes = any("txnindex" in file.segment.beside for file in files)

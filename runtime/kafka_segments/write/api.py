@@ -110,11 +110,11 @@ def encode_batch(
     """Encode records as exactly one batch, one wrapper, or (one record) one message of magic 0 or 1.
 
     Args:
-        data: Arrow data or rows, with the records' offsets, or without: then they count from `base_offset`.
-        base_offset: of the batch; may be below the first record's; for a wrapper of magic 1, what the inner
-            offsets are relative to. None for the first record's.
-        last_offset: of the batch; may be above the last record's, as after compaction; magic 2 only. None for
-            the last record's.
+        data: Arrow data or rows; records without offsets are numbered from `base_offset` on.
+        base_offset: the batch's; may be below the first record's offset. In a wrapper of magic 1 the inner
+            offsets are relative to it. None: the first record's offset.
+        last_offset: the batch's; may be above the last record's offset, as after compaction; magic 2 only.
+            None: the last record's offset.
         options: `magic`, `compression`, `compression_level`, `timestamp_type`, `log_append_time`,
             `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`, `base_sequence`,
             `is_transactional`, `delete_horizon_ms`, `max_message_bytes`, `compacted`,
@@ -166,17 +166,17 @@ def encode_empty_batch(
 ) -> bytes:
     """Encode a batch of magic 2 without records, as the cleaner keeps it.
 
-    As DefaultRecordBatch.writeEmptyHeader: numbers must fit their fields; Kafka's rules for new batches do
+    Like DefaultRecordBatch.writeEmptyHeader: numbers must fit their fields; Kafka's rules for new batches do
     not apply to what is left of an old one.
 
     Args:
-        base_offset: of the original batch.
-        last_offset: of the original batch.
-        max_timestamp: of the original batch, in milliseconds.
+        base_offset: the original batch's.
+        last_offset: the original batch's.
+        max_timestamp: the original batch's, in milliseconds.
 
     Raises:
         EncodeError: the offsets are more than 2^31 - 1 apart, or in the wrong order.
-        OptionError: a number out of its range.
+        OptionError: a number is out of range.
     """
     numbers = {"producer_id": producer_id, "producer_epoch": producer_epoch, "base_sequence": base_sequence}
     check_numbers(base_offset=base_offset, last_offset=last_offset, max_timestamp=max_timestamp, **numbers)

@@ -52,16 +52,16 @@ def encode_control(
     Args:
         records: type and value of each; a transaction's marker is `("COMMIT", {"coordinator_epoch": 0})`.
         timestamp: of all records, in milliseconds.
-        base_offset: of the first record; the others follow it.
+        base_offset: the first record's offset; the others follow it.
         partition_leader_epoch: -1 for none, which LEADER_CHANGE does not allow.
         producer_id: of the producer whose transaction a marker ends.
         producer_epoch: of that producer.
         base_sequence: -1; control records have no sequence numbers.
         is_transactional: True for markers, False for the records of KRaft.
         compression: a codec; Kafka compresses control batches in snapshots only.
-        compression_level: of the codec.
-        delete_horizon_ms: of a marker that the cleaner has processed.
-        max_message_bytes: bytes of the batch at most; None for no bound.
+        compression_level: level of the codec.
+        delete_horizon_ms: set in a marker that the cleaner has processed.
+        max_message_bytes: maximum size of the batch; None: no limit.
 
     Raises:
         EncodeError: an unknown type, a value without the fields of its type, a marker without a producer.

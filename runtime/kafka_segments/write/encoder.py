@@ -57,8 +57,7 @@ class EncodedBatches:
 
     Attributes:
         data: their bytes.
-        heads: int64, one row for each batch as a scanner returns it; positions count from the start of
-            `data`.
+        heads: int64, one row for each batch as a scanner returns it; positions count from `data`'s start.
     """
 
     data: memoryview

@@ -69,7 +69,7 @@ class Windows:
         return _NO_TIMESTAMPS if options.magic == 0 else None
 
     def restart(self, next_offset: int, last_offset: int) -> None:
-        """Begin anew with records that need not follow those before; arguments as for the class."""
+        """Start again with records that need not follow those before; arguments as for the class."""
         self.next_offset, self._last_offset = next_offset, last_offset
 
     def iter_windows(self, incoming: Incoming, table: ArgumentTable, state: Any) -> Iterator[int]:

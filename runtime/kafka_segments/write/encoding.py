@@ -182,7 +182,7 @@ class Encoding:
             start += num_rows
 
     def restart(self, start: EncodingStart) -> Iterator[EncodedBatches]:
-        """Yield what is left, as `finish`, and begin anew at `start`."""
+        """Yield what is left, as `finish`, and start again at `start`."""
         yield from self.finish()
         self._encoder.state[encoder_loops.IS_LAST] = 0
         self._encoder.state[encoder_loops.SEQUENCE] = start.sequence

@@ -62,7 +62,7 @@ def batches_of_rows(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
         has_offset = row[0] is not None
         if has_offsets not in (None, has_offset):
             raise refused(
-                "null_offset", "the rows before have offsets" if has_offsets else "an offset", row=number
+                "null_offset", "rows before it have offsets" if has_offsets else "an offset", row=number
             )
         has_offsets = has_offset
         rows.append(row)

@@ -47,15 +47,15 @@ _DEFAULT_INTERVAL = 4096
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Result of a writer.
+    """What a writer has written.
 
     Attributes:
-        paths: of the segments, in order.
-        num_batches: entries in them.
-        num_records: records in them, with control records.
-        num_bytes: of the segments, without their indexes.
-        first_offset: of the first batch; None if there is none.
-        last_offset: of the last batch.
+        paths: the segments, in order.
+        num_batches: number of entries in them.
+        num_records: number of records in them, including control records.
+        num_bytes: size of the segments, without their indexes.
+        first_offset: the first batch's; None if there is no batch.
+        last_offset: the last batch's.
     """
 
     paths: tuple[str, ...]
@@ -77,13 +77,14 @@ def open_writer(
     """Open a writer of one segment, which appears with its indexes when the writer is closed.
 
     Args:
-        path: of the file, which must not exist. The base offset of the indexes is that in a broker's name for
-            a segment; for another name, `base_offset` or that of the first batch.
-        index: whether `.index` and `.timeindex` are written next to it, and `.txnindex` if transactions were
+        path: a file that does not exist. If it is named as a broker names segments, the base offset of the
+            indexes comes from the name; otherwise it is `base_offset` or that of the first batch.
+        index: whether to write `.index` and `.timeindex` next to it, and `.txnindex` if transactions were
             aborted.
         index_interval_bytes: bytes between their entries, as Kafka's `index.interval.bytes`.
-        segment_bytes: bytes of the segment at most, as Kafka's `segment.bytes`.
-        options: of batches: `magic`, `compression`, `compression_level` and the others of `BatchOptions`.
+        segment_bytes: maximum size of the segment, as Kafka's `segment.bytes`.
+        options: options of batches: `magic`, `compression`, `compression_level` and the others of
+            `BatchOptions`.
 
     Raises:
         OptionError: the file exists, or options contradict each other.
@@ -117,14 +118,14 @@ def open_partition_writer(
     """Open a writer of a partition's segments, as many as needed; the directory appears as a whole.
 
     Args:
-        directory: must not exist, or be empty.
+        directory: a path that does not exist, or an empty directory.
         index: as for `open_writer`; also whether a `.snapshot` of the producers is written at the end.
         index_interval_bytes: as for `open_writer`.
-        segment_bytes: bytes of a segment at most; then the next one is begun, as a broker rolls.
+        segment_bytes: maximum size of a segment; then the next one begins, as when a broker rolls.
         options: as for `open_writer`.
 
     Raises:
-        OptionError: it exists, or options contradict each other.
+        OptionError: the directory is not empty, or options contradict each other.
         OutputError: it cannot be written there.
         MissingExtraError: the extra `construct` is not installed, which the indexes need.
     """
@@ -188,7 +189,7 @@ class SegmentWriter:
     collection, with a `ResourceWarning`. For one thread.
 
     Attributes:
-        next_offset: the next offset, where the data have none.
+        next_offset: the offset of the next record, if the data have no offsets.
     """
 
     def __init__(self, store: Store, options: BatchOptions) -> None:
@@ -218,12 +219,12 @@ class SegmentWriter:
 
         Args:
             data: Arrow data or rows, see `inputs`.
-            options: those that differ from the writer's.
+            options: options that differ from the writer's.
 
         Raises:
             EncodeError: a record or batch that Kafka would refuse; the writer is aborted then.
             OptionError: options that contradict each other, or data of an unsupported type; the writer is
-                unchanged if none of these data was written yet, else aborted.
+                unchanged if none of these data was written yet, otherwise aborted.
             OutputError: a failed write.
         """
         self._ensure_open()
@@ -289,13 +290,12 @@ class SegmentWriter:
     def append(self, encoded: bytes | memoryview) -> None:
         """Append whole batches that were encoded before, or copied from another segment.
 
-        They are read (framing, checksums, increasing offsets) and indexed. Sequence numbers and epochs are
+        They are checked (framing, checksums, increasing offsets) and indexed. Sequence numbers and epochs are
         recorded without a check, as on a follower.
 
         Raises:
             KafkaFormatError: damage in them.
-            EncodeError: offsets that are not greater than those before, or batches that do not fit into the
-                segment.
+            EncodeError: offsets not greater than those before, or batches that do not fit into the segment.
         """
         self._ensure_open()
         with self._aborting():

@@ -43,7 +43,7 @@ def _escape_of_jackson(escape: str) -> str:
 
 
 def _double(value: float) -> str:
-    """A number as Double.toString writes it; in quotes what is none (Jackson)."""
+    """A number as Double.toString writes it; in quotes if it is not a number (Jackson)."""
     if not math.isfinite(value):
         return f'"{json.dumps(value)}"'
     if value == 0 or _SMALL <= abs(value) < _LARGE:

@@ -93,7 +93,7 @@ def dump_transaction_index(path: str, output: ToolOutput) -> None:
 
 
 def dump_snapshot(path: str, output: ToolOutput) -> None:
-    """Print a `.snapshot`; a message if it is none.
+    """Print a `.snapshot`; a message if it is invalid.
 
     Raises:
         ReadError: it cannot be read.

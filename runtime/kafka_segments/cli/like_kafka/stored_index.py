@@ -61,7 +61,7 @@ class StoredIndex:
     def check_size(self) -> None:
         """Refuse a part of an entry at the end (sanityCheck)."""
         if self.size % self.len_entry:
-            detail = f"{self.size} bytes, which is no multiple of an entry's {self.len_entry}"
+            detail = f"{self.size} bytes, which is not a multiple of an entry's {self.len_entry}"
             raise CorruptIndexError(detail, path=self.path)
 
     def check_last_offset(self, relative: int) -> None:
@@ -115,7 +115,7 @@ def path_beside(path: str, suffix: str) -> str:
 def content_of(path: str) -> bytes:
     with closing(open_source(path, only_files=True)) as source:
         if source.size > MAX_LEN_INDEX:
-            detail = f"{source.size} bytes, which is more than this reader takes: {MAX_LEN_INDEX}"
+            detail = f"{source.size} bytes, more than the {MAX_LEN_INDEX} that this reader takes"
             raise CorruptIndexError(detail, path=path)
         return bytes(source.read(0, source.size))
 

@@ -1,7 +1,7 @@
 """Arguments of DumpLogSegments, as joptsimple 5.0.4 parses them: `--files a,b`, `--files=a`, `-files a`.
 
-Values are converted when they are needed, as there: a number that is none is an error at the first file to
-which it applies.
+Values are converted when they are needed, as in the tool: an invalid number fails at the first file that
+needs it.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class BatchHeads(EntryCounts):
             is_all: all entries have been seen.
 
         Raises:
-            EncodeError: an entry is no batch, but a message of magic 0 or 1.
+            EncodeError: an entry is not a batch, but a message of magic 0 or 1.
         """
         offsets = batch.column("offset").to_numpy()
         if not len(offsets) or (int(offsets[-1]) > self._seen and not is_all):
@@ -73,8 +73,8 @@ class BatchHeads(EntryCounts):
         old = np.flatnonzero(heads["batch_magic"][places] < 2)
         if len(old):
             raise EncodeError(
-                f"offset {offsets[old[0]]}: it is in a message of magic 0 or 1, which has no header of a "
-                "batch, and the layout has columns of it; take another layout, or none"
+                f"offset {offsets[old[0]]}: it is in a message of magic 0 or 1, which has no batch header "
+                "for the layout's columns; use another layout, or none"
             )
         columns = [pa.array(heads[name][places]) for name in BATCH_COLUMNS]
         names = [*batch.schema.names, *BATCH_COLUMNS]

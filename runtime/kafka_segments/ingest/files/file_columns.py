@@ -83,9 +83,7 @@ class FileColumns:
         try:
             return cls(settings.columns, settings.layout, settings.kind)
         except KeyError as error:
-            raise OptionError(
-                f"the table's settings name a layout or columns that are none: {error}"
-            ) from error
+            raise OptionError(f"the table's settings name an unknown layout or column: {error}") from error
 
     def new_file(self, path: str, files: TableFiles, *, bloom_filter: bool = False) -> ParquetFile:
         """Return a Parquet file for such rows, to be written."""
@@ -253,8 +251,8 @@ def _rows_of_headers(batch: pa.RecordBatch) -> Any:
     if values.null_count:
         row = int(rows[np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]])
         raise EncodeError(
-            f"offset {batch.column(_OFFSET)[row].as_py()}: a header has no value, which the layout cannot "
-            "say; take another layout, or none"
+            f"offset {batch.column(_OFFSET)[row].as_py()}: a header's value is null, which the layout "
+            "cannot hold; use another layout, or none"
         )
     return rows
 

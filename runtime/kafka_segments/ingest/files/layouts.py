@@ -131,8 +131,8 @@ LAYOUTS: dict[str, tuple[LayoutColumn, ...]] = {
 """Columns of each layout."""
 
 _REFUSED = {
-    "tableflow": "Tableflow makes its columns of the schema that a registry has for the topic, and ingest "
-    "does not decode keys and values",
+    "tableflow": "Tableflow takes its columns from the topic's schema in a registry, and ingest decodes no "
+    "values",
 }
 """Layouts that cannot be written, and why."""
 
@@ -144,8 +144,6 @@ def check_layout(name: str) -> None:
         OptionError: it cannot.
     """
     if name in _REFUSED:
-        raise OptionError(
-            f"--layout {name}: {_REFUSED[name]}; there are {', '.join(LAYOUTS)}, or leave it out"
-        )
+        raise OptionError(f"--layout {name}: {_REFUSED[name]}; give {', '.join(LAYOUTS)}, or leave it out")
     if name not in LAYOUTS:
-        raise OptionError(f"there is no layout {name}; there are {', '.join(LAYOUTS)}")
+        raise OptionError(f"there is no layout {name}; give {', '.join(LAYOUTS)}")

@@ -50,7 +50,7 @@ class LocalTableFiles:
         """
         is_readable = kind is ReadError and is_below(self.readable, path)
         if not is_readable and not is_below(self._destination, path):
-            raise kind(f"this is not in {self._destination}, no file, or a link leads there", path=path)
+            raise kind(f"this is outside {self._destination}, not a file, or behind a link", path=path)
         return path
 
     def make_directory(self, path: str) -> None:
@@ -102,7 +102,7 @@ class LocalTableFiles:
         return self.check(path, ReadError)
 
     def output(self, path: str) -> OutputFile:
-        """Begin a file that is not there, and its directories.
+        """Begin a new file, and its directories.
 
         Raises:
             OutputError: it cannot be made.
@@ -117,7 +117,7 @@ class LocalTableFiles:
             False if there is another one.
 
         Raises:
-            OutputError: it cannot be written, and is not there.
+            OutputError: it cannot be written, and does not exist.
             UndecidedRunError: it is not known whether it was, as no answer came.
         """
         output = OutputFile(hidden_sibling(self.check(path)), path)
@@ -144,7 +144,7 @@ class LocalTableFiles:
         _sync_upwards((parent for parent, _, _ in os.walk(self.check(directory))), top)
 
     def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
-        """Bring files from below a root to the same paths below a destination, as far as they are not there.
+        """Bring files from below a root to the same paths below a destination, unless these exist.
 
         If none is below the root, all were brought there before, and may be gone since.
 
@@ -243,8 +243,8 @@ def _rename_locked(source: str, path: str) -> bool:
         if os.path.lexists(path):
             return False
         raise OutputError(
-            "another run is being committed, or was killed in that act (this file system has no hard links): "
-            "if none is at work, remove this file",
+            "another run is being committed, or was killed while committing (this file system has no hard "
+            "links): if no run is active, remove this file",
             path=lock,
         ) from None
     except OSError as error:
@@ -265,8 +265,8 @@ def _failed(done: str, path: str, error: OSError) -> OutputError:
 
 def _undecided(path: str, error: OSError) -> UndecidedRunError:
     return UndecidedRunError(
-        "the disk failed in the act, so it is not known whether this run was committed. Nothing is lost, and "
-        f"nothing is taken twice: run it again, which finds out ({error.strerror or error})",
+        "the disk failed during the commit, so it is unknown whether this run was committed. Nothing is "
+        f"lost or taken twice: run it again, which finds out ({error.strerror or error})",
         path=path,
         errno=error.errno,
     )

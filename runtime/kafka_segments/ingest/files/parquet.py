@@ -98,7 +98,7 @@ class ParquetFile:
                 self._abandon(self._file)
 
     def open(self) -> None:
-        """Create the file, if it is not there yet."""
+        """Create the file, if it does not exist yet."""
         if self._file is not None:
             return
         self._file = self._files.output(self._path)
@@ -172,7 +172,7 @@ class ParquetFile:
 
 
 class _Sink(io.RawIOBase):
-    """A new file, as a library's writer takes it; who began the file ends it."""
+    """A new file, as a library's writer takes it. Its creator ends the file."""
 
     def __init__(self, output: TableOutput) -> None:
         super().__init__()

@@ -71,8 +71,8 @@ class StoredTableFiles:
             if error.errno == errno.EACCES:
                 raise
             raise UndecidedRunError(
-                "the store gave no answer, so it is not known whether this run was committed. Nothing is "
-                f"lost, and nothing is taken twice: run it again, which finds out ({error.detail})",
+                "the store did not answer, so it is unknown whether this run was committed. Nothing is "
+                f"lost or taken twice: run it again, which finds out ({error.detail})",
                 path=path,
                 errno=error.errno,
             ) from None
@@ -91,7 +91,7 @@ class StoredTableFiles:
             absent = [path for path in paths if path not in left]
             gone = [path for path in absent if not self.has(f"{destination}/{path}")]
             if gone:
-                raise OutputError("cannot be published: it is nowhere", path=f"{destination}/{gone[0]}")
+                raise OutputError("cannot be published: it is missing", path=f"{destination}/{gone[0]}")
             self._objects.delete_all([f"{root}/{path}" for path in left])
         except (OutputError, StoreError) as error:
             detail = f"{error.detail}. The run is committed: the next one publishes what is left"
@@ -101,7 +101,7 @@ class StoredTableFiles:
         for source, target in self._objects.copy_all(pairs):
             # Another process may have published the same run, and removed its directory, meanwhile.
             if not self.has(target) and self._objects.sizes(source.rpartition("/")[0]):
-                raise OutputError("cannot be published: it is nowhere", path=target)
+                raise OutputError("cannot be published: it is missing", path=target)
 
     def remove(self, destination: str, paths: Sequence[str]) -> None:
         """See `LocalTableFiles`."""

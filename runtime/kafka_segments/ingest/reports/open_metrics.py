@@ -52,9 +52,9 @@ def _families(report: RunReport) -> Iterator[tuple[str, str, _Samples]]:
     words = "When the newest run of the table was committed."
     yield "commit_timestamp_seconds", words, [({}, seconds) for seconds in committed]
     phases = asdict(report.seconds).items()
-    yield "phase_seconds", "What the phases of the last run took.", [({"phase": n}, s) for n, s in phases]
+    yield "phase_seconds", "Duration of each phase of the last run.", [({"phase": n}, s) for n, s in phases]
     yield "tasks", "Tasks of the last run.", [({}, report.num_tasks)]
-    yield "offsets", "Offsets that the last run took.", [({"kind": n}, report.total(n)) for n in COUNTS]
+    yield "offsets", "Offsets that the last run processed.", [({"kind": n}, report.total(n)) for n in COUNTS]
     yield "read_bytes", "Bytes of sound batches that were read.", [({}, report.total("num_bytes"))]
     yield "written_bytes", "Bytes of files that were written.", [({}, report.total_beside("bytes_out"))]
     yield "files", "Files that were written.", [({}, report.num_files)]
@@ -62,11 +62,11 @@ def _families(report: RunReport) -> Iterator[tuple[str, str, _Samples]]:
     yield "damaged_places", "Places that could not be read.", [({}, report.total_beside("damaged_places"))]
     words = "Timestamps that the table's type cannot hold."
     yield "timestamps_beyond", words, [({}, report.total_beside("timestamps_beyond"))]
-    yield "store_requests", "Requests to stores, with repeated ones.", [({}, report.requests.requests)]
-    yield "store_retries", "Requests to stores that repeated one.", [({}, report.requests.retries)]
+    yield "store_requests", "Requests to stores, including repeated ones.", [({}, report.requests.requests)]
+    yield "store_retries", "Repeated requests to stores.", [({}, report.requests.retries)]
     if (one := report.slowest_split) is not None:
         where = {"topic": one.topic, "partition": one.partition}
-        yield "slowest_split_seconds", "What the slowest split took.", [(where, one.seconds)]
+        yield "slowest_split_seconds", "Duration of the slowest split.", [(where, one.seconds)]
     yield from _of_partitions(report)
 
 
@@ -77,13 +77,13 @@ def _of_partitions(report: RunReport) -> Iterator[tuple[str, str, _Samples]]:
     ends = [(labels, one.account.end_offset) for labels, one in where]
     yield "partition_next_offset", "Offset at which the next run begins.", ends
     lags = [(labels, one.lag) for labels, one in where if one.lag is not None]
-    yield "partition_lag", "Offsets that could be read and that the table does not have.", lags
+    yield "partition_lag", "Offsets that can be read but are not in the table yet.", lags
     pins = [
         ({**labels, "producer_id": one.open_transaction.producer_id}, one.open_transaction)
         for labels, one in where
         if one.open_transaction is not None
     ]
     firsts = [(labels, one.first_offset) for labels, one in pins]
-    yield "open_transaction_first_offset", "First offset of the transaction that holds a run back.", firsts
+    yield "open_transaction_first_offset", "First offset of the transaction that holds runs back.", firsts
     ages = [(labels, one.age_seconds) for labels, one in pins if one.age_seconds is not None]
-    yield "open_transaction_age_seconds", "Seconds since its first batch.", ages
+    yield "open_transaction_age_seconds", "Age of that transaction, since its first batch.", ages

@@ -12,7 +12,7 @@ __all__ = ["PLANNED_KINDS", "PartitionReport", "SegmentFindings"]
 
 _DAMAGED = (Kind.DAMAGE, Kind.NOT_OPENED)
 PLANNED_KINDS = (Kind.LOST, Kind.DIVERGED, Kind.AFTER_END, Kind.REMARK, Kind.DAMAGE, Kind.UNUSED)
-"""Kinds of findings of a plan that people are shown; what they did not ask for is none."""
+"""Kinds of findings of a plan that people are shown; what they did not ask for is left out."""
 
 
 @dataclass(frozen=True, slots=True)

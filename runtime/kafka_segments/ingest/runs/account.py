@@ -111,7 +111,7 @@ def account_of(
     if num_lost < 0:
         raise AccountError(
             f"{present} records were read of {key[0]}-{key[1]}, whose offsets {first} to {end - 1} are "
-            f"{end - first}: this is an error of kafka-segments; please report it",
+            f"{end - first}: this is a bug in kafka-segments; please report it",
             topic=key[0],
             partition=key[1],
         )

@@ -28,7 +28,7 @@ class History:
         newest: the newest run.
         files: that the table has, by path.
         damaged: bytes that runs could not decode.
-        missing: numbers of runs that are not there.
+        missing: numbers of runs that are missing.
         accounts: of each partition, with the numbers of their runs, by topic and number, but for those of
             runs that were undone by a rewind.
     """
@@ -75,7 +75,7 @@ def read_history(log: RunLog, path: str) -> History:
         path: of the table, for errors.
 
     Raises:
-        OptionError: there is no table, or a file of it is none of ours.
+        OptionError: there is no table, or a file of it is not ours.
         ReadError: a file cannot be read.
     """
     numbers = log.numbers()
@@ -94,4 +94,4 @@ def newest_run(log: RunLog, path: str) -> RunState:
 
 
 def _no_table(path: str) -> OptionError:
-    return OptionError("this is no table of kafka-segments ingest: no run was ever committed", path=path)
+    return OptionError("this is not a table of kafka-segments ingest: no run was ever committed", path=path)

@@ -1,7 +1,7 @@
 """Recovery before a run: the newest one is published to its end, and what killed ones left is removed.
 
 Strategy: the directory of a run in staging is there until its process has published it. Where the newest run
-has one, that process did not come to its end, and has reported nothing: what it found is said here.
+has one, that process did not end, and has reported nothing: what it found is reported here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def recover(table: Table, newest: RunState, say: Callable[[str], None]) -> bool:
             say(words)
     for path in staging.sweep(table.log, newest.number):
         if path != left:
-            say(f"{path}: removed; an ingest that was killed left it")
+            say(f"{path}: removed; a killed ingest had left it")
     return is_unfinished and (bool(newest.damaged) or any(one.lost for one in newest.accounts))
 
 
@@ -49,8 +49,8 @@ def _found_by(run: RunState) -> Iterator[str]:
     """Words on a run that was committed and not reported: its accounts in a line, and each damaged place."""
     sums = ", ".join(f"{sum(getattr(one, name) for one in run.accounts):,} {name}" for name in COUNTS)
     yield (
-        f"run {run.number} was committed by a process that failed, was killed, or is not done: it is "
-        f"finished here. Offsets of its {len(run.accounts):,} partitions: {sums}; damaged places: "
+        f"run {run.number} was committed by a process that failed, was killed or is still running: it is "
+        f"completed here. Offsets of its {len(run.accounts):,} partitions: {sums}; damaged places: "
         f"{len(run.damaged):,}"
     )
     for one in run.damaged:

@@ -68,13 +68,13 @@ class RunLog:
         Raises:
             ReadError: its file cannot be read.
             StoreError: the store refused or failed.
-            OptionError: it is no run, one of another version, or another run.
+            OptionError: it is not a run, one of another version, or another run.
         """
         path = self._path(number)
         run = read_document(RunState, self.files.read(path), path, _KIND, _VERSION)
         if run.number != number or re.fullmatch(rf"{number - 1:020}-[0-9a-f]{{32}}", run.run_id) is None:
             raise OptionError(
-                f"this is no run {number}, but {run.number} with the id {run.run_id!r:.60}", path=path
+                f"this is not run {number}, but run {run.number} with the id {run.run_id!r:.60}", path=path
             )
         return run
 
@@ -94,8 +94,8 @@ class RunLog:
         path = self._path(run.number)
         if not self.files.create(path, write_document(run, _KIND, _VERSION)):
             raise ConflictError(
-                f"another run was committed meanwhile (number {run.number}), and this one wrote nothing: "
-                "run it again to take what is new since then",
+                f"another run was committed meanwhile (number {run.number}), so this one wrote nothing: run "
+                "it again to take what is new since",
                 path=path,
             )
 

@@ -78,8 +78,8 @@ def committing(table: Table, number: int) -> Iterator[NewRun]:
         discard(log, run_id)
         if isinstance(error, OutputError) and _is_overtaken(log, number):
             raise ConflictError(
-                "another run was committed meanwhile, and this one wrote nothing: run it again to take what "
-                "is new since then",
+                "another run was committed meanwhile, so this one wrote nothing: run it again to take what "
+                "is new since",
                 path=log.destination,
             ) from error
         raise

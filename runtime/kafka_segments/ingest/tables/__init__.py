@@ -15,7 +15,7 @@ from kafka_segments.ingest.tables.table_base import Table
 __all__ = ["DELETED_ROWS", "KINDS", "Table", "open_table"]
 
 KINDS = ("parquet", "delta", "iceberg")
-DELETED_ROWS = "others have deleted rows in them"
+DELETED_ROWS = "another engine has deleted rows in them"
 """An obstacle, see `Table`: a new file would have these rows again."""
 
 
@@ -49,4 +49,4 @@ def open_table(
         from kafka_segments.ingest.tables.iceberg_table import IcebergTable
 
         return IcebergTable(destination, catalog)
-    raise OptionError(f"there is no table of kind {kind}; there are {', '.join(KINDS)}")
+    raise OptionError(f"there is no table of kind {kind}; give {', '.join(KINDS)}")

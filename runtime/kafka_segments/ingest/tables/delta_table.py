@@ -72,7 +72,7 @@ class DeltaLakeTable(SharedTable):
             return {row["path"]: _file_of(row, offset) for row in rows}
 
     def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
-        """Return why files cannot be written anew, by path: columns of others, deletion vectors."""
+        """Return why files cannot be rewritten, by path: columns of others, deletion vectors."""
         paths = list(paths)
         found = super().obstacles(history, paths)
         with self._failures(ReadError):
@@ -178,8 +178,8 @@ def _with_deletions(table: DeltaTable) -> set[str]:
         return set()
     if not hasattr(table, "deletion_vectors"):
         raise ReadError(
-            "the table may have deletion vectors, which this version of deltalake does not know: install a "
-            "newer one",
+            "the table may have deletion vectors, which this version of deltalake does not support: install "
+            "a newer one",
             path=table.table_uri,
         )
     found = pa.table(table.deletion_vectors()).column("filepath").to_pylist()

@@ -1,7 +1,7 @@
 """Catalog of SQLite beside the data of an Iceberg table, and the files that its metadata may name.
 
 Strategy: others may have written the catalog and the metadata. Properties of the table choose no code, and
-files are those in the destination; any other one is not there.
+files are those in the destination; no other one exists.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TableIO(PyArrowFileIO):
         scheme, authority, path = PyArrowFileIO.parse_location(location, properties)
         top = self.properties[WAREHOUSE].removeprefix("file://")
         if scheme != "file" or not is_below(top, path):
-            raise ReadError(f"{location} is not in {top}, no file, or a link leads there", path=top)
+            raise ReadError(f"{location} is outside {top}, not a file, or behind a link", path=top)
         return scheme, authority, path
 
 
@@ -55,7 +55,7 @@ class TableCatalog(SqlCatalog):
             files.check(f"{path}{ending}")
         journal = f"{path}-journal"
         if _content_of(files, journal).endswith(_NAMES_OTHERS):
-            raise OptionError("this journal names another one, and ours never does: remove it", path=journal)
+            raise OptionError("this journal names another one, which ours never do: remove it", path=journal)
         uri = URL.create("sqlite", database=path).render_as_string()
         io = f"{TableIO.__module__}.{TableIO.__name__}"
         super().__init__(name, **{"uri": uri, WAREHOUSE: f"file://{destination}", PY_IO_IMPL: io})

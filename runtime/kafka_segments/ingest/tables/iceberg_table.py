@@ -60,7 +60,7 @@ _RUN = "kafka-segments.run"
 _NO_RETRIES = {TableProperties.COMMIT_NUM_RETRIES: "0"}
 _NEW_TABLE = {
     "format-version": "2",
-    # Each commit writes the metadata anew: old ones go when there are more than 100, the default.
+    # Each commit rewrites the metadata: old ones go when there are more than 100, the default.
     "write.metadata.delete-after-commit.enabled": "true",
 }
 # Another process commits, or makes the catalog, its namespace or the table at the same time.
@@ -101,8 +101,8 @@ class IcebergTable(SharedTable):
         """
         if is_address(self.destination):
             raise OptionError(
-                "an Iceberg table's files lie in a directory of this machine; give a path, or write a table "
-                "of another kind",
+                "an Iceberg table must be in a directory on this machine; give a path, or write a table of "
+                "another kind",
                 path=self.destination,
             )
         if set("#?") & set(self.destination):
@@ -124,7 +124,7 @@ class IcebergTable(SharedTable):
                 _check_file(transaction.table_metadata, FileColumns.of(settings).schema)
             elif not self._is_embedded and not catalog.namespace_exists(self._namespace):
                 raise OptionError(
-                    f"the catalog has no namespace {self._namespace}: make it there, or give another "
+                    f"the catalog has no namespace {self._namespace}: create it, or give another "
                     "--identifier",
                     path=self._name,
                 )
@@ -147,7 +147,7 @@ class IcebergTable(SharedTable):
         return found
 
     def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
-        """Return why files cannot be written anew, by path: columns of others, deleted rows."""
+        """Return why files cannot be rewritten, by path: columns of others, deleted rows."""
         paths = list(paths)
         found = super().obstacles(history, paths)
         with self._failures(ReadError):
@@ -196,7 +196,7 @@ class IcebergTable(SharedTable):
             raise self._moved(table.location())
         if self._is_embedded and TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL in table.properties:
             name = TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL
-            raise OptionError(f"the table's property {name} names code, which is not run", path=self._name)
+            raise OptionError(f"the table's property {name} names code, which is never run", path=self._name)
         return table
 
     def _moved(self, where: str) -> OptionError:
@@ -278,7 +278,7 @@ class IcebergTable(SharedTable):
         if not self._is_embedded:
             (name,) = summary
             raise OutputError(
-                f"run {run.number}, a rewind, was committed, and others have written files anew that it "
+                f"run {run.number}, a rewind, was committed, but others have rewritten files that it "
                 f"removes. Delete the rows of this destination where {rows}, set the table's property "
                 f"{name} to {run.number}, and run this again",
                 path=self._name,
@@ -337,8 +337,8 @@ def _check_fields(table: LoadedTable, settings: TableSettings) -> None:
             advice = " or ".join(name for name, known in _TRANSFORMS.items() if name and transform in known)
             words = f"give --divide-by {advice}" if path == columns.timestamp and advice else "use another"
             raise OptionError(
-                f"the table is partitioned by {transform}({path}), of which files would have several values: "
-                f"{words}"
+                f"the table is partitioned by {transform}({path}), but files would have several values of "
+                f"it: {words}"
             )
 
 
@@ -361,7 +361,7 @@ def _check_file(metadata: TableMetadata, schema: pa.Schema) -> None:
         wanted, given = known.find_type(number), field.field_type
         if given.is_primitive and wanted != given:  # pyiceberg would take bytes for text, and then fail
             name = known.find_column_name(number)
-            raise OptionError(f"its column {name} is of type {wanted}, and this run writes {given}")
+            raise OptionError(f"its column {name} is of type {wanted}, but this run writes {given}")
 
 
 def _described(io: FileIO, metadata: TableMetadata, location: str, timestamp: str | None) -> IcebergFile:

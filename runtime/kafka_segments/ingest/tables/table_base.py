@@ -77,7 +77,7 @@ class Table:
         raise NotImplementedError
 
     def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
-        """Return why files cannot be written anew, by path: something of others' would be undone.
+        """Return why files cannot be rewritten, by path: something of others' would be undone.
 
         By their directories, columns and order; errors as for `data_files`.
         """
@@ -136,7 +136,7 @@ class SharedTable(Table):
 
 
 def _reason(file: pq.ParquetFile, path: str, columns: FileColumns) -> str | None:
-    """Why a file that others have written cannot be written anew; None if it can."""
+    """Why a file that others have written cannot be rewritten; None if it can."""
     unknown = columns.unknown_in(file.schema_arrow, path)
     if unknown:
         return f"they have columns that runs do not write: {', '.join(unknown)}"
@@ -170,7 +170,7 @@ def as_our_errors(table: str, path: str, kind: type[KafkaFormatError]) -> Iterat
 def rewound_rows(
     run: RunState, offset: str, partition: str = "partition", topic: str | None = "topic"
 ) -> str:
-    """Return the condition, in SQL, of the rows that a run removes where others have written them anew.
+    """Return the condition, in SQL, of the rows that a run removes where others have rewritten them.
 
     Args:
         run: one that sets partitions back.

@@ -43,7 +43,7 @@ def _too_large(batch: pa.RecordBatch, split: Split, max_row_size: int) -> Record
     offset = batch.column("offset")[0].as_py()
     return RecordTooLargeError(
         f"topic {split.topic}, partition {split.partition}, offset {offset}: the record has {batch.nbytes} "
-        f"bytes, more than the {max_row_size} that can be handed on; leave its column out, or its offset",
+        f"bytes, more than the {max_row_size} that can be returned; leave out its column, or its offset",
         topic=split.topic,
         partition=split.partition,
         offset=offset,

@@ -60,12 +60,12 @@ class Losses:
         if coverage.misplaced is not None:
             self._report_misplaced(*coverage.misplaced, path, self._replaced_in(coverage))
         if coverage.before is not None and found.is_as_planned:
-            self._report_before(*coverage.before, f"{path}: entries stand in front of lower ones")
+            self._report_before(*coverage.before, f"{path}: entries come before others with lower offsets")
         over = coverage.over
         if over is None and coverage.before is None and self.reached is not None:
             over = self.reached, coverage.greatest  # of an entry across the end
         if over is not None and is_at_log_end:
-            self._report_before(*over, f"{path}: entries are put aside, as the log ends before them")
+            self._report_before(*over, f"{path}: entries are left out, since the log ends before them")
         if not coverage.has_gaps:
             return
         self.is_cleaned = True
@@ -83,7 +83,7 @@ class Losses:
             return
         lost = self.lost_from(first, stop)
         if lost is not None:
-            self.lose(lost, stop, f"{why}, and no trace of the cleaner explains that")
+            self.lose(lost, stop, f"{why}, and no trace of the cleaner explains it")
 
     def lost_from(self, first: int, stop: int | None) -> int | None:
         """The first missing offset that was not cleaned; None if all were."""
@@ -120,7 +120,7 @@ class Losses:
         if coverage.below is not None and self.floor < split.start:
             first, last = coverage.below
             self.note(
-                path, None, f"offsets {first} to {last} stand here, below its base offset: they are read"
+                path, None, f"offsets {first} to {last} are stored here, below its base offset: they are read"
             )
         elif coverage.below is not None:
             self._report_outside(found.stored, coverage.below, "below its base offset")
@@ -131,7 +131,7 @@ class Losses:
 
     def _report_outside(self, stored: StoredSegment, offsets: tuple[int, int], where: str) -> None:
         (start, end), path = self._split.asked, stored.file.path
-        which = f"offsets {offsets[0]} to {offsets[1]} stand here, {where}"
+        which = f"offsets {offsets[0]} to {offsets[1]} are stored here, {where}"
         self.note(path, None, f"overlap: {which}: they are read where they belong by the segments' names")
         first, last = max(offsets[0], start), offsets[1] if end is None else min(offsets[1], end - 1)
         if first > last:
@@ -146,7 +146,7 @@ class Losses:
         """Report entries that no range reads; checksums do not cover their base offsets."""
         which = f"entries with offsets {first} to {last} follow greater ones"
         if first < 0:
-            which = f"entries with offsets from {first} on: none is negative"
+            which = f"entries with offsets from {first} on: offsets cannot be negative"
             self.lose(*(replaced or (first, min(last, -1) + 1)), f"{path}: {which}")
         self.note(path, None, f"{which}; they are below what is read here, and left out")
 

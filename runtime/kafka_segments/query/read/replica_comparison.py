@@ -187,9 +187,9 @@ def _mismatch(pairs: _Pairs, at: int, path: str, other_path: str, split: Split) 
     what = "message" if "magic" in own else "batch"
     epoch = "" if "magic" in own else f" and leader epoch {own['partition_leader_epoch']}"
     return ReplicaMismatchError(
-        f"topic {split.topic}, partition {split.partition}: the {what} of offset {own['base_offset']}{epoch} "
-        f"is another one in {other_path}, position {other['position']} ({different}): these are no copies of "
-        "one log, or one is damaged; name the directory to be read, and leave the other out",
+        f"topic {split.topic}, partition {split.partition}: the {what} of offset "
+        f"{own['base_offset']}{epoch} differs from that in {other_path}, position {other['position']} "
+        f"({different}): these are not copies of one log, or one is damaged; name one directory alone",
         path=path,
         position=own["position"],
         other_path=other_path,

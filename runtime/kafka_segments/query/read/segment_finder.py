@@ -5,8 +5,8 @@ segments. By name, the segment with the greatest base offset at or below an offs
 planned segment is gone is searched by its offsets, in the same directory, then in those of other copies. The
 cleaner renames the segments that it replaces before it gives a name of theirs to the new one, which ends in
 `.swap` until then (LocalLog.replaceSegments): that one counts, and what goes while it is searched for is
-listed again. A deleted and recreated partition of the same name is not detected here, only by its topic id
-at planning.
+listed again. A deleted and recreated partition of the same name is detected by its topic id at planning, not
+here.
 
 Names may be wrong: files may be swapped or renamed, and segments may overlap. So offsets missing at either
 end of a segment are searched in the other segments of its directory, by their content (`segment_extents`). In

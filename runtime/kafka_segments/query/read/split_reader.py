@@ -65,8 +65,7 @@ def read_split(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the data records of a range, in the order of the log, without control records.
 
-    Each Arrow batch has 1 to 65,536 rows, and a few MiB, unless one record has more; its buffers are not
-    reused.
+    Each Arrow batch has 1 to 65,536 rows and a few MiB, unless one record is larger; buffers are not reused.
 
     Args:
         split: the range.
@@ -373,5 +372,5 @@ class SplitReader:
 
 def _ending(coverage: OffsetCoverage) -> str:
     if coverage.is_ended:
-        return "has nothing of these offsets"
+        return "has none of these offsets"
     return "is empty" if coverage.last is None else f"ends with offset {coverage.last}"

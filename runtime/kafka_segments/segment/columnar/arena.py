@@ -33,8 +33,7 @@ class Arena:
 
     Attributes:
         addresses: of each array, at the beginning of a page.
-        dirty: names of arrays that must be reset before rows are appended; maintained by the users of the
-            arena.
+        dirty: names of arrays that must be reset before rows are appended; maintained by the arena's users.
     """
 
     def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:

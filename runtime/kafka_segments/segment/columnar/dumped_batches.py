@@ -35,7 +35,7 @@ _FLAGS = ("false", "true")
 
 
 class BatchesAhead:
-    """Headers that were read ahead, up to the first entry that is no sound batch of magic 2.
+    """Headers that were read ahead, up to the first entry that is not a sound batch of magic 2.
 
     Args:
         source: the segment's bytes.
@@ -100,7 +100,7 @@ class DumpedBatches:
 
     @classmethod
     def of(cls, table: EntryTable, control_text: ControlText) -> tuple[DumpedBatches | None, bool]:
-        """The batches before the first entry that is no sound batch of magic 2.
+        """The batches before the first entry that is not a sound batch of magic 2.
 
         Returns:
             These, None if there are none, and whether there is such an entry.

@@ -71,8 +71,7 @@ class EntryPayloads:
         source: the segment's bytes.
         check_crc: whether an entry with a wrong checksum counts as not sound. Otherwise headers are trusted.
         max_decompressed: bytes that one payload may decompress to.
-        wanted: whether each entry of a table is wanted, as an array; payloads of others are left alone. None
-            wants all.
+        wanted: whether each entry of a table is wanted, as an array; None wants all. Others are left alone.
 
     Attributes:
         position: after the entries of the last pass.

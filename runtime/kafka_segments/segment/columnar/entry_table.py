@@ -176,7 +176,7 @@ class EntryTable:
         )
 
     def has_gaps(self, greatest: int = -1) -> bool:
-        """Whether offsets are missing between or inside batches; offsets that fall are no gap.
+        """Whether offsets are missing between or inside batches; offsets that fall are not a gap.
 
         Args:
             greatest: the greatest offset before them.

@@ -81,8 +81,8 @@ HEADERS_SCHEMA = pa.schema(
 )
 """Where each entry is (`position`, `end_position`), and the fields of its header, as the schemas name them.
 
-Null is what an entry of this magic does not have, and a timestamp that is none (-1 in files). Names are
-Kafka's, null for a codec that is not known; `last_offset` is that of a wrapper's last message, too.
+Null is what an entry of this magic does not have, and a missing timestamp (-1 in files). Names are Kafka's,
+null for a codec that is not known; `last_offset` is that of a wrapper's last message, too.
 """
 
 

@@ -30,10 +30,8 @@ class OffsetCoverage:
         end: where the range ends; None is open.
 
     Attributes:
-        first: the first sound offset, of those that the segment should hold if there are any; None without
-            any.
-        last: the greatest sound offset, of those that the segment should hold if there are any; None without
-            any.
+        first: the first sound offset, of those that the segment should hold if it has any, or None.
+        last: the greatest sound offset, of those that the segment should hold if it has any, or None.
         is_damaged_before: whether there is damage before the first sound entry.
         is_damaged_after: whether there is damage after the last one.
         has_gaps: whether offsets are missing between sound neighbours, or inside an entry.

@@ -100,7 +100,7 @@ class Column:
             validity = self._buffer(lease, "validity", num_rows // 8 + 1) if num_nulls else None
             offsets = self._buffer(lease, "offsets", 4 * (num_rows + 1))
             buffers = [validity, offsets, self._buffer(lease, "bytes", num_bytes)]
-            # Of rows that were taken back the nulls are counted too: Arrow counts anew if it has to.
+            # Of rows that were taken back the nulls are counted too: Arrow counts again if it has to.
             return pa.Array.from_buffers(kind, num_rows, buffers, -1 if num_nulls else 0)
         values = self._buffer(lease, "values", _WIDTHS[self.kind] * num_rows)
         return pa.Array.from_buffers(kind, num_rows, [None, values], 0)

@@ -51,7 +51,7 @@ def record_batches(
     if not 1 <= max_rows <= _LARGEST_COLUMN or not 1 <= max_bytes <= _LARGEST_COLUMN:
         raise OptionError(f"max_rows ({max_rows}) and max_bytes ({max_bytes}) must be 1 to {_LARGEST_COLUMN}")
     if batch is None and (unknown := sorted(_OF_BATCHES.keys() & set(schema.names))):
-        raise OptionError(f"{', '.join(unknown)}: records alone do not tell; read the segment")
+        raise OptionError(f"{', '.join(unknown)}: records alone do not have this; read the segment")
     return (_build(rows, schema, batch) for rows in _iter_groups(records, max_rows, max_bytes))
 
 

@@ -140,8 +140,7 @@ class HeaderScan:
 
         Returns:
             The rows of sound entries (a part of the table, valid until the next scan), where they end, and
-            whether what is there could not be taken: it is not sound, or not readable. No rows and False
-            is the end.
+            whether the bytes there are unsound or unreadable. No rows and False: the end.
         """
         readable = self._source.size - position
         is_first = self._len_next < self._len_window

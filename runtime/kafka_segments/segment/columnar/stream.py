@@ -52,7 +52,7 @@ def only_records(
     """Yield the Arrow batches among events; damage in the offsets is handled as `on_damage` says.
 
     Raises:
-        OptionError: an unknown column, or another `on_damage`.
+        OptionError: an unknown column, or an invalid `on_damage`.
     """
     check_on_damage(on_damage)
     batches = _batches(events, on_damage, offsets)

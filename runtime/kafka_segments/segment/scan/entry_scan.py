@@ -40,8 +40,7 @@ _NAME = re.compile(r"([0-9]{20})\.log(\.[^/]*)?")
 def first_offset_in_name(path: str) -> int | None:
     """Return the offset in a segment's name (`<20 digits>.log`, also `.log.deleted`), None for other names.
 
-    A number above the greatest offset does not make a segment's name: a broker refuses to start on such a
-    file.
+    A number above the greatest offset is not a segment's name: a broker refuses to start on such a file.
     """
     match = _NAME.fullmatch(path.rpartition("/")[2])
     offset = int(match[1]) if match else None
@@ -248,7 +247,7 @@ def with_offsets(
     """
     if batch.base_offset is not None:
         return batch
-    if batch.compression == "none":  # where headers alone are read, nothing is said of old messages
+    if batch.compression == "none":  # where only headers are read, old messages are not judged
         return replace(batch, base_offset=batch.last_offset, num_records=1)
     try:
         payload = read_payload(source, batch)

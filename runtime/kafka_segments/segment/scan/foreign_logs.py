@@ -22,7 +22,7 @@ def refuse_foreign(source: Source) -> None:
     except ReadError:
         return
     remedy = {
-        "Redpanda": "its format is its own; read the topic with a Kafka client instead",
+        "Redpanda": "its format is not Kafka's; read the topic with a Kafka client instead",
         "Kafka 0.7": "Kafka 0.8 came with a tool that migrates it (kafka.tools.KafkaMigrationTool)",
     }[name]
     raise UnknownFormatError(f"this is a log of {name}: {remedy}", format=name, position=0, path=source.name)

@@ -4,7 +4,7 @@ Strategy: as ProducerStateManager does with every batch that a broker appends or
 batch of a producer without an open transaction opens one at its base offset; a marker of that producer, of
 any epoch, ends it. (Epochs keep zombies from appending; each appended marker counts, also the one that
 fences, and those that bump the epoch under transaction.version 2.) A control batch that compaction has
-emptied ends nothing: its transaction is gone. The last stable offset is the first offset of the earliest open
+emptied ends nothing: its transaction is gone. The last stable offset is the first offset of the first open
 transaction.
 
 At damage a broker truncates the log; here reading continues after it, and a marker may be among what was

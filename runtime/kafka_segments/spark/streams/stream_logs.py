@@ -62,7 +62,7 @@ _ANEW = "Read it by a new query, with another checkpoint"
 _WAYS_OUT: WaysOut = {
     RecreatedTopicError: _ANEW,
     TruncatedLogError: _ANEW,
-    ExpiredOffsetsError: "failOnDataLoss=false goes on at the log's start, without the deleted offsets",
+    ExpiredOffsetsError: "failOnDataLoss=false continues at the log's start, without the deleted offsets",
 }
 
 Logs = dict[TopicPartition, PartitionLog]
@@ -87,8 +87,8 @@ class StreamLogs:
 
         Raises:
             OptionError: `startingOffsets` of other partitions than those that are read, no record at or after
-                a time, or a topic that is not there.
-            DataLossError: an offset that is not there, if that is an error.
+                a time, or a topic that does not exist.
+            DataLossError: an offset is missing, if that is an error.
             KafkaFormatError: a file cannot be read.
         """
         latest = self._options.stream.latest
@@ -232,19 +232,19 @@ class StreamLogs:
         return None if topics.pattern is not None and (known is None or known) else topics
 
     def _checked(self, known: PartitionState) -> PartitionLog | None:
-        """The log of a position, which goes on there; None if it is gone, and that is no error."""
+        """The log of a position, which goes on there; None if it is gone, and that is not an error."""
         log = self._logs.get((known.topic, known.partition))
         is_strict = self._query.fail_on_data_loss
         if log is not None:
             check_continues(log, known, self._places, _WAYS_OUT, may_have_expired=not is_strict)
             return log
         text = (
-            f"{known.topic}-{known.partition}, which is to be read from offset {known.next_offset} on, is at "
-            "the paths no more: its topic was deleted, or its directory moved"
+            f"{known.topic}-{known.partition}, to be read from offset {known.next_offset} on, is no longer "
+            "at the paths: its topic was deleted, or its directory moved"
         )
         if is_strict:
             where = {"topic": known.topic, "partition": known.partition, "first_offset": known.next_offset}
-            raise DataLossError(f"{text}; failOnDataLoss=false goes on without it", **where)
+            raise DataLossError(f"{text}; failOnDataLoss=false continues without it", **where)
         self._tell(text)
         return None
 
@@ -257,7 +257,7 @@ class StreamLogs:
         end = _end(view, found)
         if end == view.end and view.is_damaged_after:
             name = f"{log.topic}-{log.partition}"
-            self._tell(f"{name}: there is damage where offset {end} is to come; a later batch has it")
+            self._tell(f"{name}: there is damage where offset {end} is expected; a later batch reports it")
         return end
 
     def _start_of(self, log: PartitionLog, query: Query) -> int:
@@ -312,8 +312,8 @@ def _check_whole(found: Range, end: int) -> None:
     """Check that a range reaches the end that was planned for it."""
     if found.end is not None and found.end < end and found.end_is.kind is EndKind.STABLE:
         raise TruncatedLogError(
-            f"a batch of {found.topic}-{found.partition} was planned up to offset {end}, and its last stable "
-            f"offset is {found.end} now. {_ANEW}",
+            f"a batch of {found.topic}-{found.partition} was planned up to offset {end}, but its last "
+            f"stable offset is now {found.end}. {_ANEW}",
             topic=found.topic,
             partition=found.partition,
         )

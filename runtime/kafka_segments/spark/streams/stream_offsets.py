@@ -4,7 +4,7 @@
 
 By topic and partition the offset where reading goes on, as Spark's connector has it (JsonUtils). `#logs`,
 which can be no topic (Topic.LEGAL_CHARS), has the topic's id, the leader epoch of the offset before, and the
-last batch that was read, by its header: with them a topic that was made anew, or a log that was truncated and
+last batch that was read, by its header: with them a topic that was recreated, or a log that was truncated and
 written again, is noticed, though it may be long enough. Without it nothing is compared.
 """
 
@@ -81,8 +81,8 @@ def from_offset(offset: Mapping[str, Any]) -> dict[TopicPartition, PartitionStat
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise OptionError(
             f'the checkpoint has the offset {json.dumps(offset):.200}, which is not such as {{"topic": '
-            '{"0": 23}}: it is of another source, or was edited; begin anew with another checkpoint, and '
-            "startingOffsets"
+            '{"0": 23}}: it is from another source, or was edited; start again with another '
+            "checkpoint, and startingOffsets"
         ) from error
 
 

@@ -32,8 +32,7 @@ class StreamOptions:
     Attributes:
         max_offsets: most offsets of a batch (`maxOffsetsPerTrigger`); None is any number.
         min_offsets: a batch waits for so many (`minOffsetsPerTrigger`); None is for none.
-        max_delay_ms: the longest that a batch waits for them since the last one (`maxTriggerDelay`), in
-            milliseconds.
+        max_delay_ms: the longest wait for them since the last batch (`maxTriggerDelay`), in milliseconds.
         latest: the start, if it is the latest offset of one partition at least.
         only: options of these that were given, which a batch has no use for.
         wrong: why there can be no stream with the options; empty if there can.
@@ -51,7 +50,7 @@ class StreamOptions:
         """Check the options of streams; others are ignored.
 
         Raises:
-            OptionError: a value that is none of those allowed, or options that contradict each other.
+            OptionError: a value that is not allowed, or options that contradict each other.
         """
         given = GivenOptions(options)
         found = cls(

@@ -16,21 +16,21 @@ __all__ = ["partition_by_key"]
 
 
 def partition_by_key(frame: DataFrame, num_partitions: int) -> DataFrame:
-    """Add the column `partition`: of each row's key, as Kafka's default partitioner has it.
+    """Add the column `partition`, computed from each row's key as by Kafka's default partitioner.
 
     Args:
-        frame: has a column `key`, binary or string, and none of the name `partition`.
-        num_partitions: of the topic.
+        frame: rows with a column `key`, binary or string, and without a column `partition`.
+        num_partitions: the topic's.
 
     Raises:
-        OptionError: no such columns, or a number below 1. When the frame is used, a row without a key is an
-            `EncodeError`.
+        OptionError: other columns, or a number below 1. When the frame is used, an `EncodeError` for a row
+            without a key.
 
     Example:
         `partition_by_key(frame, 6).repartition("partition").write.format("kafka-segments")`
     """
     if not is_integer(num_partitions) or not 1 <= num_partitions <= MAX_INT:
-        raise OptionError(f"num_partitions is {shown(num_partitions)}; it is an integer from 1 to {MAX_INT}")
+        raise OptionError(f"num_partitions is {shown(num_partitions)}; give an integer from 1 to {MAX_INT}")
     kinds = {field.name.lower(): field.dataType.simpleString() for field in frame.schema}
     if kinds.get("key") not in ("binary", "string") or "partition" in kinds:
         raise OptionError(

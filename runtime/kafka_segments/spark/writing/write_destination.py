@@ -1,6 +1,6 @@
 """Destination of a write: what it may be, and how the pieces that tasks wrote become its partitions.
 
-Strategy: everything is written in a hidden directory beside the destination. What is written anew is put
+Strategy: everything is written in a hidden directory beside the destination. What replaces something is put
 together there and renamed as a whole, so it appears at once or not at all; partitions that are added to a
 directory that is there are renamed one by one, each as a whole.
 """
@@ -55,15 +55,14 @@ class WriteDestination:
         """Check a destination; nothing is created or removed.
 
         Raises:
-            OptionError: a broker has it open; it is no directory; `overwrite` would remove what is no
-                partition.
+            OptionError: a broker has it open; it is not a directory; `overwrite` would remove other files.
             OutputError: it cannot be listed.
         """
         real = os.path.realpath(path)
         names: list[str] = []
         if os.path.lexists(real):
             if not os.path.isdir(real):
-                raise OptionError("this is no directory; give one, or a path where nothing is", path=path)
+                raise OptionError("this is not a directory; give one, or a path where nothing is", path=path)
             if is_locked(os.path.join(real, _LOCK)):
                 raise OptionError(
                     "a broker has this log directory open: write elsewhere, stop the broker, and move the "
@@ -105,8 +104,7 @@ class WriteDestination:
         Raises:
             EncodeError: two tasks wrote rows of a partition with offsets that overlap.
             OptionError: `topicId` has no id for a topic, or one for several.
-            OutputError: a piece is not there, or cannot be renamed; partitions that were added are removed
-                again.
+            OutputError: a piece is missing, or cannot be renamed; partitions that were added are removed.
         """
         by_name = _ordered(pieces, self.path)
         topic_ids = _topic_ids(by_name, options)
@@ -148,12 +146,12 @@ def _check_removable(path: str, real: str, names: Sequence[str]) -> None:
     for name in names:
         if parse_directory_name(name) is None or not os.path.isdir(os.path.join(real, name)):
             raise OptionError(
-                f"overwrite removes partitions only, and there is {name!r}: give a directory of partitions "
-                "alone, or remove it yourself",
+                f"overwrite removes only partitions, but there is {name!r}: give a directory with only "
+                "partitions, or remove it yourself",
                 path=path,
             )
     if names and os.path.ismount(real):
-        raise OptionError("overwrite replaces the directory, which is where a disk is mounted", path=path)
+        raise OptionError("overwrite replaces the directory, but it is the mount point of a disk", path=path)
 
 
 def _warn_of_leftovers(path: str) -> None:
@@ -161,7 +159,7 @@ def _warn_of_leftovers(path: str) -> None:
     stem = outputs.hidden_stem(name)
     for left in sorted(glob.glob(f"{glob.escape(os.path.join(parent, stem))}*")):
         _log.warning(
-            "%s is of a write that is running or was killed; remove it if none is running",
+            "%s belongs to a write that is running or was killed; remove it if none is running",
             left,
         )
 
@@ -202,12 +200,12 @@ def _topic_ids(names: Iterable[TopicPartition], options: WriteOptions) -> Mappin
     topics = sorted({name.topic for name in names})
     if isinstance(options.topic_ids, str) and options.topic_ids and len(topics) > 1:
         raise OptionError(
-            f"option topicId is one id, and there are the topics {', '.join(topics)}: give JSON"
+            f"option topicId is one id, but there are the topics {', '.join(topics)}: give JSON"
         )
     found = {topic: options.topic_id_of(topic) for topic in topics}
     missing = [topic for topic, topic_id in found.items() if topic_id is None]
     if options.topic_ids and missing:
-        raise OptionError(f"option topicId has no id of topic {missing[0]}")
+        raise OptionError(f"option topicId has no id for topic {missing[0]}")
     return found
 
 
@@ -218,8 +216,8 @@ def _join(parts: Sequence[Piece], directory: str) -> None:
             names = outputs.names_in(piece.directory, piece.directory)
         except OutputError as error:
             raise OutputError(
-                f"partition {piece.name}: what a task wrote is not here: executors on other machines must "
-                "write to a file system that the driver sees under the same path",
+                f"partition {piece.name}: files that a task wrote are missing: executors on other machines "
+                "must write to a file system that the driver sees under the same path",
                 path=piece.directory,
                 errno=error.errno,
             ) from error

@@ -39,7 +39,7 @@ def _checked_id(name: str, topic_id: object) -> str:
     is_text = isinstance(topic_id, str) and _TOPIC_ID.fullmatch(topic_id) is not None
     if not is_text or not any(base64.urlsafe_b64decode(f"{topic_id}==")):
         raise OptionError(
-            f"option {name}: {topic_id!r:.60} is no topic's id, which is a UUID in 22 characters of "
+            f"option {name}: {topic_id!r:.60} is not a topic's id, which is a UUID in 22 characters of "
             "base64url; kafka-topics.sh --describe shows it"
         )
     return str(topic_id)
@@ -53,21 +53,21 @@ _TABLE = (
         "partitions of each topic, among which keys are spread if a row has no partition", "1"),
     Option("write", "compression", values.to_stripped, "`none`, `gzip`, `snappy`, `lz4` or `zstd`", "none",
         alias="kafka.compression.type"),
-    Option("write", "compressionLevel", values.to_integer, "in the codec's range in Kafka"),
+    Option("write", "compressionLevel", values.to_integer, "within Kafka's range for the codec"),
     Option("write", "batchSize", values.size_from(0),
-        "bytes of a batch at most, before compression; a larger record gets one of its own", "16384",
+        "maximum bytes of a batch, before compression; a larger record gets its own batch", "16384",
         alias="kafka.batch.size"),
     Option("write", "maxMessageBytes", values.size_from(1),
-        "bytes of a stored batch at most (`max.message.bytes`); a larger one is an error", "1048588"),
+        "maximum bytes of a stored batch (`max.message.bytes`); a larger one is an error", "1048588"),
     Option("write", "segmentBytes", values.size_from(1),
-        "bytes of a segment at most (`segment.bytes`), then another one is begun", "1g"),
+        "maximum bytes of a segment (`segment.bytes`); then the next one begins", "1g"),
     Option("write", "indexIntervalBytes", values.size_from(0),
         "bytes between two entries of an index (`index.interval.bytes`)", "4096"),
-    Option("write", "leaderEpoch", values.to_integer, "of the batches, and of the `leader-epoch-checkpoint`",
+    Option("write", "leaderEpoch", values.to_integer, "epoch of the batches and of `leader-epoch-checkpoint`",
         "0"),
     Option("write", "topicId", _to_topic_ids,
-        "the topic's id as its cluster knows it, for `partition.metadata`; of several topics as JSON: "
-        f"`{_TOPIC_IDS}`; without, there is no such file"),
+        f"the topic's id in its cluster, for `partition.metadata`; JSON for several topics: `{_TOPIC_IDS}`; "
+        "without it, there is no such file"),
 )  # fmt: skip
 
 WRITE_OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
@@ -105,7 +105,7 @@ class WriteOptions:
         """Check options as Spark hands them over: names in any case, values strings.
 
         Raises:
-            OptionError: an unknown option, a value that is none of those allowed, no path, or one that is not
+            OptionError: an unknown option, a value that is not allowed, no path, or one that is not
                 of this machine.
             MissingCodecError: the codec's package is not installed.
         """
@@ -138,7 +138,7 @@ class WriteOptions:
             batches=batches,
             leader_epoch=epoch,
             topic_ids=given["topicId"] or "",
-            remarks=(f"no broker is asked, so these options mean nothing here: {ignored}",)
+            remarks=(f"no broker is contacted, so these options have no effect: {ignored}",)
             if ignored
             else (),
             **numbers,
@@ -159,7 +159,7 @@ def _ignored(options: Mapping[str, str]) -> str:
         if name in known or is_sparks_own(name):
             continue
         if not name.startswith("kafka."):
-            raise OptionError(f"unknown option {name} of writing{nearest(name, WRITE_OPTIONS)}")
+            raise OptionError(f"unknown option {name} for writing{nearest(name, WRITE_OPTIONS)}")
         ignored.append(name)
     return ", ".join(ignored)
 

@@ -68,9 +68,9 @@ def check_write_schema(schema: StructType, options: WriteOptions) -> None:
             raise OptionError(f"there are two columns {name}; leave one")
         _check_column(name, field.dataType)
     if "value" not in found:
-        raise OptionError("there is no column value, of which records are made")
+        raise OptionError("there is no column value, which records need")
     if "topic" not in found and options.topic is None:
-        raise OptionError("there is no column topic: add one, or name the topic of all rows by option topic")
+        raise OptionError("there is no column topic: add one, or name one for all rows with option topic")
     if "timestamp" in found and "timestampMs" in found:
         raise OptionError("timestamp and timestampMs are the same time in two forms: drop one")
 
@@ -136,8 +136,8 @@ class RowSplitter:
             return [str(self._options.topic)], np.zeros(num_rows, np.int64)
         if column.null_count:
             raise EncodeError(
-                "a row has no topic, its column topic is null: leave such rows out, or name the topic of all "
-                "rows by option topic"
+                "a row has no topic, its column topic is null: leave such rows out, or name one for all "
+                "rows with option topic"
             )
         encoded = column.dictionary_encode()
         return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
@@ -187,8 +187,8 @@ def _by_key(keys: pa.Array | None, are_asked: Any, num_partitions: int) -> Any:
         return np.zeros(len(are_asked), np.int64)
     if keys is None or (keys.is_null().to_numpy(zero_copy_only=False) & are_asked).any():
         raise EncodeError(
-            "a row has neither partition nor key. Kafka spreads such rows at random, which a task that is "
-            "repeated must not: give them a partition"
+            "a row has neither partition nor key. Kafka spreads such rows at random, but a repeated task "
+            "must write the same: give them a partition"
         )
     return partitions_by_key(keys.cast(pa.binary()), num_partitions)
 
@@ -225,6 +225,6 @@ def _kinds(column: pa.Array | None, num_rows: int) -> pa.Array:
     wrong = kinds[~np.isin(kinds, _KINDS)]
     if len(wrong):
         raise EncodeError(
-            f"a row has timestampType {wrong[0]}; it is 0 (CreateTime), 1 (LogAppendTime) or -1"
+            f"a row has timestampType {wrong[0]}; it must be 0 (CreateTime), 1 (LogAppendTime) or -1"
         )
     return pa.array(np.maximum(kinds, 0))

@@ -74,14 +74,13 @@ def write_task(
 
     Args:
         batches: of the DataFrame.
-        staging: directory of the job, which is there. A task that goes on after the end must not make it
-            again.
+        staging: the job's existing directory. A task that continues after the end must not make it again.
         existing: directory with the partitions that must not be written again; None if there is none.
         options: of the write.
 
     Raises:
         EncodeError: rows that cannot be written, or not in this order; all that was written is removed.
-        OptionError: a partition that is there already.
+        OptionError: a partition that exists already.
         OutputError: a failed write.
     """
     directory = os.path.join(staging, uuid.uuid4().hex)
@@ -134,8 +133,8 @@ class _TaskWriter:
     def _check_absent(self, name: TopicPartition) -> None:
         if self._existing is not None and os.path.lexists(os.path.join(self._existing, str(name))):
             raise OptionError(
-                f"partition {name} is there already. Mode append adds partitions, and no rows to one that is "
-                "there: write them elsewhere, or all of the directory anew with mode overwrite",
+                f"partition {name} exists already. Mode append adds partitions, but no rows to existing "
+                "ones: write them elsewhere, or replace the whole directory with mode overwrite",
                 path=self._existing,
             )
 

@@ -32,11 +32,11 @@ Pieces = Callable[[Iterator[SourceEntry], ConversionReport], Iterator[Piece | Re
 class Conversion:
     """Bytes of a conversion, with a report. Iterate it once, or call `to_bytes`.
 
-    Entries that cannot be written end it, whatever `on_damage` is: Kafka would refuse them, but they are not
-    damage.
+    Entries that cannot be written end it, whatever `on_damage` is: they are not damage, but Kafka refuses
+    them.
 
     Attributes:
-        report: on the bytes taken so far; complete at the end.
+        report: covers the bytes taken so far; complete at the end.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ def down_convert(
 
     Entries of this magic or below are copied byte for byte. Records keep offset, key and value, in magic 1
     also the timestamp; a compressed batch becomes a wrapper of the same codec. Control batches, headers and
-    all else that `report.losses` counts are dropped. Needs the extra `arrow`.
+    everything else that `report.losses` counts are dropped. Needs the extra `arrow`.
 
     Args:
         source: as for `open_segment`, or an open segment, which stays open.
@@ -115,15 +115,15 @@ def down_convert(
         max_decompressed: bytes that one batch may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: another magic, or another `on_damage`.
-        EncodeError: while iterating: what Kafka refuses, which is zstd and timestamps below -1.
+        OptionError: an invalid magic or `on_damage`.
+        EncodeError: while iterating: zstd, or a timestamp below -1, which Kafka refuses.
 
     Example:
         >>> down_convert(b"", to_magic=1).to_bytes()
         b''
     """
     if not is_integer(to_magic) or to_magic not in MAGICS or to_magic >= 2:
-        raise OptionError(f"to_magic is {to_magic!r}; batches go down to 0 or 1 (up_convert makes magic 2)")
+        raise OptionError(f"to_magic is {to_magic!r}; it must be 0 or 1 (up_convert makes magic 2)")
     if first_offset is not None and not is_integer(first_offset):
         raise OptionError(f"first_offset is {first_offset!r}; it must be an integer or None")
     return Conversion(
@@ -152,14 +152,14 @@ def up_convert(
 
     Args:
         source: as for `open_segment`, or an open segment, which stays open.
-        batch_size: bytes of messages that are gathered at most; 0 makes a batch of each, as a cleaner does.
-        partition_leader_epoch: of all new batches; a broker sets the leader's, a cleaner -1.
+        batch_size: maximum bytes of messages to gather; 0 makes a batch of each, as a cleaner does.
+        partition_leader_epoch: the epoch of all new batches; a broker sets the leader's, a cleaner -1.
         log_append_time: milliseconds; makes new batches LogAppendTime, as a broker does in such a topic.
         on_damage: "raise", "skip", or a function to call with each `Damage`; sound records are converted.
         max_decompressed: bytes that one wrapper may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: another `on_damage`, or a number out of its range.
+        OptionError: an invalid `on_damage`, or a number out of its range.
         EncodeError: while iterating: a timestamp below -1, which Kafka refuses.
 
     Example:
@@ -203,18 +203,18 @@ def filter_batches(
 
     Args:
         source: as for `open_segment`, or an open segment, which stays open.
-        retain: whether a record stays; it is called with control records, too.
+        retain: returns whether a record stays; it is also called with control records.
         delete_horizon_ms: the horizon for batches with tombstones or markers that have none yet: the current
             time plus the topic's delete.retention.ms.
-        retention: what becomes of a batch; None drops batches without a retained record.
-        ends_nothing: whether a control batch ends a transaction without any remaining record; it then gets a
-            delete horizon. None: no batch does.
-        keeps_magic: magic 0 and 1 stay, as up to Kafka 3.9; else they become magic 2.
+        retention: returns what becomes of a batch; None drops batches without a retained record.
+        ends_nothing: returns whether a control batch ends a transaction without any remaining record; it then
+            gets a delete horizon. None: no batch does.
+        keeps_magic: keep magic 0 and 1, as Kafka up to 3.9 did; otherwise they become magic 2.
         on_damage: "raise", "skip", or a function to call with each `Damage`; sound records are used.
         max_decompressed: bytes that one batch may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: another `on_damage`, a `delete_horizon_ms` that is not an integer; while iterating, a
+        OptionError: an invalid `on_damage`, a `delete_horizon_ms` that is not an integer; while iterating, a
             result of `retention` that is not a `Retention` or its value.
         EncodeError: while iterating: what Kafka's writer refuses, such as a transaction without a producer.
 
@@ -246,7 +246,7 @@ def plain_copy(
         max_decompressed: bytes that one batch may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: another `on_damage`.
+        OptionError: an invalid `on_damage`.
         EncodeError: while iterating: what Kafka's writer refuses, such as a timestamp below -1.
 
     Example:

@@ -33,7 +33,7 @@ __all__ = ["Cleaning", "Retention"]
 
 
 class Retention(Enum):
-    """Retention of a batch (RecordFilter.BatchRetention)."""
+    """What becomes of a batch that is filtered (RecordFilter.BatchRetention)."""
 
     DELETE = "delete"
     """The batch is dropped with all records."""
@@ -66,8 +66,7 @@ class Cleaning:
         """Yield what becomes of entries, which come with all their records.
 
         Raises:
-            EncodeError: a message of the old formats that is to be kept as a header alone, or offsets below
-                0.
+            EncodeError: a message of the old formats that would be kept as a header alone; offsets below 0.
         """
         for entry in entries:
             piece = self._piece(entry, report)

@@ -14,7 +14,7 @@ LOSSES = {
     "log_append_times": "batches and messages with LogAppendTime, which magic 0 does not have",
     "control_batches": "control batches, without which aborted records look like any others",
     "control_records": "the records in those",
-    "transactional_batches": "batches of transactions, which look like any others now",
+    "transactional_batches": "batches of transactions, which then look like any others",
     "producer_ids": "batches that named their producer: its id and epoch",
     "sequences": "batches whose records had sequence numbers",
     "leader_epochs": "batches that named the leader's epoch",
@@ -93,8 +93,8 @@ class ConversionReport:
         """Return the report as text for people."""
         lines = [
             f"{self.num_entries} entries read: {self.num_untouched} copied as they were, "
-            f"{self.num_rewritten} written anew, {self.num_dropped} dropped",
-            f"records copied: {self.num_records_copied}, written anew: {self.num_records}"
+            f"{self.num_rewritten} rewritten, {self.num_dropped} dropped",
+            f"records copied: {self.num_records_copied}, rewritten: {self.num_records}"
             + (f", left out: {self.num_skipped}" if self.num_skipped else "")
             + f"; bytes written: {self.num_bytes}",
         ]

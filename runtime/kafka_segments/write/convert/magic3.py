@@ -55,21 +55,20 @@ def convert_magic3(
     """Convert the batches of a segment to the discarded magic 3, or back to magic 2.
 
     Nothing that Kafka reads of a batch changes; what is compressed is compressed again, at the codec's
-    default level. Reserved bits and the form of varints that are longer than needed get lost, which
-    `report.losses` counts. Messages of magic 0 and 1 are copied byte for byte. A batch with damaged records
-    is left out. Needs the extras `arrow` and `construct`.
+    default level. Reserved bits and the form of varints that are longer than needed are lost; `report.losses`
+    counts them. Messages of magic 0 and 1 are copied byte for byte. A batch with damaged records is left out.
+    Needs the extras `arrow` and `construct`.
 
     Args:
-        source: as for `open_segment`, or a segment that was opened with `experimental_magic3`, which stays
-            open.
+        source: as for `open_segment`, or a segment opened with `experimental_magic3`, which stays open.
         to_magic: 2 or 3.
         metadata_first: going to magic 3, write the layout in which the metadata of all records come first.
-        experimental_magic3: True, as a sign that the format is known to be experimental.
+        experimental_magic3: must be True, to show that the format is known to be experimental.
         on_damage: "raise", "skip", or a function to call with each `Damage`.
         max_decompressed: bytes that one batch may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: `experimental_magic3` is not True, another magic, or another `on_damage`.
+        OptionError: `experimental_magic3` is not True, an invalid magic or `on_damage`.
         EncodeError: while iterating: a batch with more than 200,000 records and headers.
 
     Example:
@@ -78,10 +77,10 @@ def convert_magic3(
     """
     check_flags(metadata_first=metadata_first, experimental_magic3=experimental_magic3)
     if not experimental_magic3:
-        raise OptionError("magic 3 is in no version of Kafka: experimental_magic3=True allows it")
+        raise OptionError("no version of Kafka has magic 3: experimental_magic3=True allows it")
     magics = (_CONVERTED_FROM, *sorted(EXPERIMENTAL_MAGICS.keys() - MAGICS.keys()))
     if not is_integer(to_magic) or to_magic not in magics:
-        raise OptionError(f"to_magic is {to_magic!r}; batches are converted to 2 or 3")
+        raise OptionError(f"to_magic is {to_magic!r}; it must be 2 or 3")
     if metadata_first and to_magic == _CONVERTED_FROM:
         raise OptionError("metadata_first is a layout of magic 3, not of magic 2")
     codecs: dict[str, Hook] = {name: _Codec(name, max_decompressed) for name in CODEC_NAMES}
@@ -129,7 +128,7 @@ def _check_items(entry: SourceEntry) -> None:
     num_items = sum(1 + len(record.headers) for record in entry.records or ())
     if num_items > _MOST_ITEMS:
         raise EncodeError(
-            f"it has {num_items} records and headers; this conversion takes {_MOST_ITEMS} in a batch",
+            f"it has {num_items} records and headers, more than the {_MOST_ITEMS} that this conversion takes",
             position=entry.batch.position,
             path=entry.batch.path,
         )

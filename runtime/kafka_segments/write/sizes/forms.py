@@ -55,7 +55,7 @@ def iter_levels(compression: str) -> Iterator[tuple[str, int | None]]:
     for level in levels.split(",") if colon else [""]:
         if level and not level.lstrip("-").isdecimal():
             raise OptionError(
-                f"compression {compression!r}: {level!r} is no level; levels are numbers, as in gzip:9"
+                f"compression {compression!r}: {level!r} is not a level; levels are numbers, as in gzip:9"
             )
         if colon and not level:
             raise OptionError(f"compression {compression!r}: a level is missing; give them as in zstd:1,3,9")

@@ -29,7 +29,7 @@ _MAX_DISTANCE = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Bytes that are no entry: damage, or what is after it up to the next entry that was found.
+    """Bytes that are not an entry: damage, or what is after it up to the next entry that was found.
 
     Attributes:
         position: where an entry should begin.
@@ -109,7 +109,7 @@ class _Walk:
         batch = self._sound(position)
         if batch is None or batch.magic >= 2:
             return batch is not None
-        # A codec may have copied whole messages of a wrapper: after the last one is no entry.
+        # A codec may have copied whole messages of a wrapper: there is no entry after the last one.
         return batch.end_position >= self._end or self._sound(batch.end_position) is not None
 
     def _sound(self, position: int) -> Batch | None:

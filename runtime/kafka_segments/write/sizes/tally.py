@@ -53,7 +53,7 @@ class Tally:
         num_batches: batches, messages and wrappers.
         num_single: of those, such as hold one record.
         num_records: data records.
-        num_refused: entries that Kafka would refuse to write anew; in none of the other counts.
+        num_refused: entries that Kafka would refuse to write again; in none of the other counts.
         codecs: entries by codec.
         magics: entries by magic.
         losses: what each older format cannot carry: number by magic and name, see `lost_in`.
