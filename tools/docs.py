@@ -66,7 +66,20 @@ OPTIONS = {
     "values": "    options:\n"
     "      {show_if_no_docstring: true, show_signature_annotations: true, show_labels: false}\n"
 }
-INTRODUCTIONS = {"values": "[JSON Lines](../docs/jsonl.md) have the same fields, and say what each is.\n"}
+# What each page of the API is for.
+INTRODUCTIONS = {
+    "reading": "Functions that open segments, partitions and logs, and return their records. "
+    "[Python](../docs/python.md) shows them in use.\n",
+    "values": "The values that iterating over a segment returns. [JSON Lines](../docs/jsonl.md) have the same "
+    "fields, and explain each.\n",
+    "writing": "Functions that write records as batches and segments. [Python](../docs/python.md) shows them "
+    "in use.\n",
+    "conversion": "Functions that convert batches between message formats, and remove records as the log "
+    "cleaner does, by these [rules](../docs/conversions.md).\n",
+    "errors": "The errors that this package raises, grouped by what you can do about them.\n",
+    "results": "What functions of the other pages take and return, and functions that their modules export.\n",
+    "files": "Opening files in [stores](../docs/stores.md), and reading the files beside segments.\n",
+}
 FORMATS = "docs/formats/README.md"
 
 
@@ -262,13 +275,13 @@ def add_schema(page: Path) -> None:
         text = schema.read_text(encoding="utf-8")
         with page.open("a", encoding="utf-8") as file:
             file.write("\n## Vectors\n\n" + "\n".join(vectors(page.stem)) + "\n")
-            file.write(f"\n## The schema\n\n`schemas/{schema.name}`, of which {names} are generated:\n\n")
+            file.write(f"\n## The schema\n\n`schemas/{schema.name}`, from which {names} are generated:\n\n")
             file.write(f"```yaml\n{text}```\n")
 
 
 def vectors(stem: str) -> Iterator[str]:
     """The table of a format's vectors, a line each."""
-    yield f"Files `.bin` in `tests/vectors/{stem}`, each beside a `.toml`: its origin, what is expected."
+    yield f"A vector is a file `.bin` in `tests/vectors/{stem}`; a `.toml` has its origin and expectation."
     yield ""
     yield "| vector | bytes | what it is |"
     yield "|---|---|---|"
