@@ -70,14 +70,14 @@ OPTIONS = {
 INTRODUCTIONS = {
     "reading": "Functions that open segments, partitions and logs, and return their records. "
     "[Python](../docs/python.md) shows them in use.\n",
-    "values": "The values that iterating over a segment returns. [JSON Lines](../docs/jsonl.md) have the same "
-    "fields, and explain each.\n",
+    "values": "The values that iterating over a segment returns. [JSON Lines](../docs/jsonl.md) have the "
+    "same fields, and explain each.\n",
     "writing": "Functions that write records as batches and segments. [Python](../docs/python.md) shows them "
     "in use.\n",
     "conversion": "Functions that convert batches between message formats, and remove records as the log "
     "cleaner does, by these [rules](../docs/conversions.md).\n",
     "errors": "The errors that this package raises, grouped by what you can do about them.\n",
-    "results": "What functions of the other pages take and return, and functions that their modules export.\n",
+    "results": "What functions of the other pages take and return, and functions of their modules.\n",
     "files": "Opening files in [stores](../docs/stores.md), and reading the files beside segments.\n",
 }
 FORMATS = "docs/formats/README.md"
