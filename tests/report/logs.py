@@ -74,3 +74,12 @@ def horizons(directory: Path) -> Path:
     """Write a batch with a delete horizon, whose offsets 1 and 2 the cleaner has removed."""
     fields = {"attributes": HORIZON, "last_offset_delta": 3}
     return write(directory, 0, batch(0, [record(0, b"k", None), record(3, b"l", None)], **fields, **at(1)))
+
+
+def spread(directory: Path, span_ms: int, num_batches: int = 60) -> Path:
+    """Write batches of one record with equal times between them, from `START` on."""
+    times = [START + span_ms * at // (num_batches - 1) for at in range(num_batches)]
+    entries = [
+        batch(at, [record(0, b"k")], base_timestamp=time, max_timestamp=time) for at, time in enumerate(times)
+    ]
+    return write(directory, 0, *entries)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import os
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -42,12 +41,19 @@ def lines_of(directory: Path) -> list[str]:
     return [html.unescape(line) for line in lines]
 
 
-def run(line: str, cwd: Path) -> int:
-    """Give a line to a shell; an own command is the one of this environment."""
-    environment = {**os.environ, "PATH": f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"}
-    return subprocess.run(
-        ["bash", "-c", line], cwd=cwd, env=environment, capture_output=True, check=False
-    ).returncode
+def arguments_of(line: str) -> list[str]:
+    """What a shell hands to the command of a line."""
+    shell = f'kafka-segments() {{ printf "%s\\0" "$@"; }}; {line}'
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, check=True)
+    return [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]]
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, in which lines are typed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(console, "silence_stdout", lambda: None)  # it is pytest's here
+    return tmp_path
 
 
 def test_it_says_whose_it_is_and_what_is_lost_where(tmp_path: Path) -> None:
@@ -88,15 +94,15 @@ def test_it_says_what_is_known_of_the_broker(tmp_path: Path, content: str | None
     assert said in first_screen(tmp_path / "logs")
 
 
-def test_each_line_runs_whatever_the_names(tmp_path: Path) -> None:
-    directory = tmp_path / HOSTILE
+def test_each_line_runs_whatever_the_names(in_folder: Path) -> None:
+    directory = in_folder / HOSTILE
     logs.damaged(directory / "orders-1")
     lines = lines_of(directory)
-    verbs = [line.split()[1] for line in lines]
-    assert verbs == ["verify", "salvage", "dump", "dump"]
     assert all(line.isprintable() for line in lines)
-    assert [run(line, tmp_path) for line in lines] == [1, 1, 1, 1]
-    assert sorted(os.listdir(tmp_path)) == sorted(["page.html", "salvaged", HOSTILE])
+    words = [arguments_of(line) for line in lines]
+    assert [verb for verb, *_rest in words] == ["verify", "salvage", "dump", "dump"]
+    assert [main(one) for one in words] == [1, 1, 1, 1]
+    assert sorted(os.listdir(in_folder)) == sorted(["page.html", "salvaged", HOSTILE])
 
 
 def test_a_sound_log_has_nothing_to_salvage(tmp_path: Path) -> None:
@@ -104,17 +110,15 @@ def test_a_sound_log_has_nothing_to_salvage(tmp_path: Path) -> None:
     assert lines_of(tmp_path / "logs") == [f"kafka-segments verify {tmp_path / 'logs'}"]
 
 
-def test_the_lines_of_a_tier_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kafkas(copy_of(RECORDED / "kafka-4.3/clean/transactions-0"), tmp_path / "tier")
-    (path, *_others) = sorted((tmp_path / "tier").rglob("*.log"))
+def test_the_lines_of_a_tier_run(in_folder: Path) -> None:
+    kafkas(copy_of(RECORDED / "kafka-4.3/clean/transactions-0"), in_folder / "tier")
+    (path, *_others) = sorted((in_folder / "tier").rglob("*.log"))
     data = bytearray(path.read_bytes())
     data[100] ^= 1
     path.write_bytes(data)
-    lines = lines_of(tmp_path / "tier")
-    assert [line.split()[1] for line in lines] == ["verify", "salvage", "dump"]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(console, "silence_stdout", lambda: None)  # it is pytest's here
-    assert [main(shlex.split(line)[1:]) for line in lines] == [1, 1, 1]
+    words = [arguments_of(line) for line in lines_of(in_folder / "tier")]
+    assert [verb for verb, *_rest in words] == ["verify", "salvage", "dump"]
+    assert [main(one) for one in words] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from tests.builders.build import batch, patched, record
 from tests.chromium import TIMEOUT_MS
 from tests.report import logs
+from tests.report.test_page import bytes_shown
 
 from kafka_segments.cli.main import main
 from kafka_segments.io.filesystems import Places
@@ -132,7 +133,7 @@ def test_a_damaged_place_is_opened_by_keyboard(browser: Browser, path: Path) -> 
         page.keyboard.press("Enter")
         target.wait_for(state="visible")
         assert "ChecksumMismatchError" in target.inner_text()
-        assert b"]]>".hex(" ") in target.inner_text(), "the bytes"
+        assert b"]]>".hex() in bytes_shown(target.inner_text()), "the bytes"
         assert seen == []
 
 

@@ -37,8 +37,9 @@ def next_steps(paths: Sequence[str], *, is_damaged: bool, is_live: bool) -> list
 def dump_steps(path: str, lost: Sequence[tuple[int, float]]) -> list[Step]:
     """Return what to type to see what is around lost offsets of a directory or file, for the first ranges."""
     ranges = [f"{max(0, first - 1)}:{'' if end == inf else int(end) + 1}" for first, end in lost[:MAX_DUMPS]]
-    why = "shows the damage, with the record before and after it"
-    return [(f"kafka-segments dump --offsets {one} {shell_word(path)}", why) for one in ranges]
+    why = ("shows the damage, with the record before and after it", "", "")
+    lines = (f"kafka-segments dump --offsets {one} {shell_word(path)}" for one in ranges)
+    return list(zip(lines, why, strict=False))
 
 
 def shell_word(text: str) -> str:

@@ -18,7 +18,7 @@ __all__ = [
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DURATIONS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
-_BYTES_IN_A_LINE = 16
+_BYTES_IN_A_LINE = 8  # a phone has room for them
 
 
 def number_words(number: int | None) -> str:
@@ -84,11 +84,11 @@ def content_words(data: bytes | None, length: int) -> str:
 
 def hex_lines(data: bytes, position: int) -> str:
     """Return bytes as lines: position, hexadecimal, and as ASCII."""
-    lines = []
+    lines, width = [], len(str(position + len(data)))
     for start in range(0, len(data), _BYTES_IN_A_LINE):
         part = data[start : start + _BYTES_IN_A_LINE]
         ascii_text = "".join(
             chr(one) if chr(one).isascii() and chr(one).isprintable() else "." for one in part
         )
-        lines.append(f"{position + start:>12}  {part.hex(' '):<47}  {ascii_text}")
+        lines.append(f"{position + start:>{width}}  {part.hex(' '):<23}  {ascii_text}")
     return "\n".join(lines)
