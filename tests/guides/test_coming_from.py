@@ -20,13 +20,15 @@ LOGS = {"orders-0": "codec-none-0"} | {
 }
 
 
-def rows(title: str) -> Iterator[tuple[str, str]]:
-    """What is typed there and here, by the tables of a part of the page."""
-    (part,) = re.findall(rf"^## {title}\n(.*?)^## ", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    for line in part.splitlines():
-        if line.startswith("| ") and "`" in line:
-            _what, there, here = (cell.strip().strip("`") for cell in line.strip("|").split(" | "))
-            yield there, here
+def pairs(title: str) -> Iterator[tuple[str, str]]:
+    """What is typed there and here, by the block of a part of the page: after a line that says what for."""
+    (block,) = re.findall(
+        rf"^## {title}\n.*?^```sh\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    for group in block.strip().split("\n\n"):
+        what, there, here = group.splitlines()
+        assert what.startswith("# ")
+        yield there, here
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +48,7 @@ def typed(line: str) -> str:
 
 
 def test_lines_for_users_of_kafka_dump_log_run() -> None:
-    lines = list(rows("From kafka-dump-log"))
+    lines = list(pairs("From kafka-dump-log"))
     assert len(lines) > 5
     for there, here in lines:
         # This takes the tool's arguments, and prints its bytes: tests/cli/test_like_kafka.py.
@@ -56,7 +58,7 @@ def test_lines_for_users_of_kafka_dump_log_run() -> None:
 
 
 def test_lines_for_users_of_kcat_run() -> None:
-    lines = list(rows("From kcat"))
+    lines = list(pairs("From kcat"))
     assert len(lines) > 10 and all(there.startswith("kcat -") for there, _here in lines)
     printed = {here: typed(here) for _there, here in lines}
     assert all(printed.values())

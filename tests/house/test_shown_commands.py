@@ -25,6 +25,10 @@ BROKEN_DISK = (
 # How a block begins, by page: the test that runs it. Those of the page on operations are in its own list.
 RUN_BY = {
     "CONTRIBUTING.md": {"make test-fast": "tests/house/test_docs.py::test_commands_in_documents_exist"},
+    "docs/cookbook/coming-from.md": {
+        "# the batches": "tests/guides/test_coming_from.py::test_lines_for_users_of_kafka_dump_log_run",
+        "# print the values": "tests/guides/test_coming_from.py::test_lines_for_users_of_kcat_run",
+    },
     "docs/command-line.md": {
         "python3 kafka-segments.pyz": "tests/packaging/test_onefile.py::test_the_lines_of_the_page_run",
         "kafka-segments completion": "tests/cli/test_completion.py::test_the_lines_of_the_page_run",
