@@ -31,9 +31,9 @@ def scan_segments(
     """Make a lazy frame of the records of partitions: the rows of `kafka_segments.scan`, in its order.
 
     A query of the frame reads the columns that it uses, batch by batch. Comparisons of `topic`, `partition`,
-    `offset`, `timestamp` and `timestamp_ms` with constants (`==`, `<`, `is_in`, `is_between`..., with `&`,
-    `|` and `~`) leave out partitions and parts of segments, as the arguments do; damage in these is not
-    found. `head` ends the reading, but after a filter only with `engine="streaming"`.
+    `offset`, `timestamp` and `timestamp_ms` with constants (`==`, `<`, `is_in`, `is_between`...,
+    with `&`, `|` and `~`) leave out partitions and parts of segments, as the arguments do; damage in these
+    is not found. `head` ends the reading, but after a filter only with `engine="streaming"`.
 
     A query of only the columns `topic` and `partition`, such as `select(pl.len())`, only counts rows. If
     damage is raised, isolation is `read_uncommitted` and neither `since` nor `until` is given, the headers of
