@@ -36,7 +36,8 @@ def options() -> Iterator[str]:
         name = f"`{option.name}`" + (f" (also `{option.alias}`)" if option.alias else "")
         default = "" if option.default is None else f"`{option.default}`"
         further = WORDS["options"].get(option.name, {})
-        words = "; ".join(filter(None, (option.help, further.get("more"))))
+        more = further.get("more", "")
+        words = option.help + (f". {more[0].upper()}{more[1:]}" if more else "")
         also_in = ", ".join(_also_in(option, further.get("scan")))
         yield f"| {name} | {default} | {words} | {further.get('kafka', '')} | {also_in} |"
     ignored = ", ".join(f"`{name}`" for name in ("kafka.bootstrap.servers", *IGNORED))

@@ -30,7 +30,7 @@ def test_a_page_has_all_parts(name: str) -> None:
     text = page_of(name).read_text(encoding="utf-8")
     sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert [title for title in sections if title.startswith("What ")] == [
-        "What one sees",
+        "What you see",
         "What to type",
         "What is lost",
     ]
