@@ -15,7 +15,8 @@ from tests.report import logs
 
 from kafka_segments.cli import console
 from kafka_segments.cli.main import main
-from kafka_segments.report.next_steps import shell_word
+from kafka_segments.errors.escaping import shown
+from kafka_segments.report.next_steps import next_steps, shell_word
 
 IDS = "node.id 3, cluster.id abc, directory.id AAAAAAAAAAAAAAAAAAAAAQ"
 META = "version=1\nnode.id=3\ncluster.id=abc\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ\n"
@@ -84,7 +85,7 @@ def test_it_says_whose_it_is_and_what_is_lost_where(tmp_path: Path) -> None:
     [
         (None, "no meta.properties: the broker is not known"),
         ("broker.id=7\n", "broker.id 7, cluster.id not set, directory.id not set"),
-        ("version=1\n", "meta.properties cannot be read: there is no node.id"),
+        ("version=1\n", "meta.properties cannot be read: node.id is missing"),
     ],
 )
 def test_it_says_what_is_known_of_the_broker(tmp_path: Path, content: str | None, said: str) -> None:
@@ -108,6 +109,12 @@ def test_each_line_runs_whatever_the_names(in_folder: Path) -> None:
 def test_a_sound_log_has_nothing_to_salvage(tmp_path: Path) -> None:
     logs.plain_and_gzip(tmp_path / "logs" / "orders-0")
     assert lines_of(tmp_path / "logs") == [f"kafka-segments verify {tmp_path / 'logs'}"]
+
+
+def test_a_running_broker_and_a_secret_are_respected() -> None:
+    steps = next_steps(["s3a://key:secret@bucket/a b"], is_damaged=False, is_live=True)
+    assert steps[0][0] == "kafka-segments verify --live 's3a://key:secret@bucket/a b'"
+    assert shown(steps[0][0]).endswith(" 's3a://***@bucket/a b'"), "as the page shows all text"
 
 
 def test_the_lines_of_a_tier_run(in_folder: Path) -> None:

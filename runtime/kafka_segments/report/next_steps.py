@@ -27,9 +27,9 @@ def next_steps(paths: Sequence[str], *, is_damaged: bool, is_live: bool) -> list
     """
     sources = " ".join(shell_word(path if is_address(path) else os.path.abspath(path)) for path in paths)
     verify = f"kafka-segments verify{' --live' * is_live} {sources}"
-    steps = [(verify, "runs every check, and says whether a broker starts")]
+    steps = [(verify, "runs every check on every copy, and says whether a broker starts")]
     if is_damaged:
-        why = "copies what is sound into a new directory; name the copies of other brokers before it"
+        why = "copies what is sound into a new directory; name copies of other brokers before it"
         steps.append((f"kafka-segments salvage {sources} salvaged", why))
     return steps
 
