@@ -93,7 +93,10 @@ def formats_in_order() -> list[str]:
 NAVIGATION: dict[str, tuple[str, ...]] = {
     "Start": ("README.md", "docs/install.md", "docs/performance.md"),
     "Tutorial": ("docs/tutorial/README.md", "docs/tutorial/*.md"),
-    "Cookbook": ("docs/cookbook/README.md", "docs/cookbook/*.md"),
+    "Cookbook": tuple(
+        f"docs/cookbook/{page}.md"
+        for page in ("README", "records", "tables", "pandas", "logs", "s3", "broker", "coming-from", "*")
+    ),
     "Inspect": (
         "docs/command-line.md",
         "docs/find.md",
