@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "runtime"), str(ROOT / "generated")]
 
-from compiler.frontend.model import Field, Int, Model, SwitchType  # noqa: E402
+from compiler.frontend.model import Field, Int, Model, SwitchType, UserType  # noqa: E402
 from tools.drawn_layouts import FIRM, TIMES, Frame, Layouts, Part, Row, Span, Strip  # noqa: E402
 from tools.drawn_lookup import lookup  # noqa: E402
 from tools.drawn_svg import draw  # noqa: E402
@@ -134,6 +134,7 @@ def segment(model: Model) -> Frame:
     cases = "; ".join(
         f"{f'magic{FIRM}{value.value}' if isinstance(value, Int) else 'otherwise'}: {kind.path[-1]}"
         for value, kind in content.type.cases
+        if isinstance(kind, UserType)
     )
     rest = Row("content", "the rest", 0, None, cases + ".")
     spans = (Span("leader_epoch_or_crc", "len_body counts"),)

@@ -16,19 +16,33 @@ from compiler.frontend.dependencies import check_circles
 from compiler.frontend.extensions import ExtensionReader, check_dashed, read_varint
 from compiler.frontend.infer import Scope, describe
 from compiler.frontend.model import Field, Param, Repeat, Schema, Struct, Valid, ValueInstance
-from compiler.frontend.nodes import BitsType, BytesType, DataType, EnumType, Expr, IntType
-from compiler.frontend.resolve import Resolver, value_type
+from compiler.frontend.nodes import (
+    BitsType,
+    Bytes,
+    BytesType,
+    DataType,
+    EnumType,
+    Expr,
+    FloatType,
+    Int,
+    IntType,
+    StrType,
+    SwitchType,
+)
+from compiler.frontend.resolve import Resolver, contents_of, value_type
 from compiler.frontend.yaml_tree import Node, Scalar
 
 _PARAM = ("id", "type", "enum", "doc")
 _CONTENT = (
-    "type", "enum", "size", "size-eos", "terminator", "eos-error", "valid", "repeat", "repeat-expr",
-    "repeat-until", "if", "doc",
+    "type", "enum", "contents", "encoding", "size", "size-eos", "terminator", "include", "consume",
+    "eos-error", "pad-right", "valid", "repeat", "repeat-expr", "repeat-until", "if", "doc", "doc-ref",
 )  # fmt: skip
 _FIELD = ("id", *_CONTENT)
 _PARSE_INSTANCE = ("pos", *_CONTENT)
-_VALUE_INSTANCE = ("value", "if", "doc")
+_VALUE_INSTANCE = ("value", "enum", "if", "doc", "doc-ref")
 _DELIMITERS = ("size", "size-eos", "terminator")
+_NUMBERS = {"integer", "float"}
+_OF_TERMINATOR = ("include", "consume", "eos-error")
 
 
 _M = TypeVar("_M", Param, Field, "Field | ValueInstance")
@@ -143,21 +157,25 @@ class Builder:
     def _field(self, declared: Declared, name: str, node: Node) -> Field:
         entries = node.mapping()
         found = self._resolver.attribute_type(declared, entries)
-        self._check_delimiters(node, entries, found)
+        check_delimiters(node, entries, found)
         repeat = self._repeat(declared, node, entries, found)
+        contents = contents_of(entries["contents"]) if "contents" in entries else None
         return Field(
             id=name,
             orig_id=original_names(entries),
             doc=doc_of(entries),
             place=node.place,
             type=found,
-            size=self._integer(declared, entries, "size"),
+            size=self._integer(declared, entries, "size") if contents is None else Int(len(contents)),
             size_eos="size-eos" in entries,
-            terminator=_terminator(entries),
-            eos_error=entries["eos-error"].boolean() if "eos-error" in entries else True,
+            terminator=_terminator(entries, found),
+            eos_error=_flag(entries, "eos-error", True),
+            include=_flag(entries, "include", False),
+            consume=_flag(entries, "consume", True),
+            pad_right=_byte(entries, "pad-right"),
             condition=self._condition(declared, entries),
             repeat=repeat,
-            valid=self._valid(declared, entries, found),
+            valid=self._valid(declared, entries, found) if contents is None else _is(contents),
             pos=self._integer(declared, entries, "pos"),
             extensions=self._extensions.read(declared, name, node, value_type(found, repeat is not None)),
         )
@@ -172,20 +190,6 @@ class Builder:
         if "if" not in entries:
             return None
         return self._resolver.condition(entries["if"], Scope(declared, entries["if"]))
-
-    def _check_delimiters(self, node: Node, entries: dict[str, Node], found: DataType) -> None:
-        """Check how the end is found: bytes need one way, types with fields may have one, numbers none."""
-        given = [key for key in _DELIMITERS if key in entries]
-        if "size-eos" in entries and not entries["size-eos"].boolean():
-            raise entries["size-eos"].error("size-eos: false is not supported; leave it out")
-        if isinstance(found, BytesType) and len(given) != 1:
-            raise node.error(f"bytes need exactly one of {', '.join(_DELIMITERS)}")
-        if isinstance(found, IntType | BitsType | EnumType) and given:
-            raise entries[given[0]].error(f"an integer has no {given[0]}")
-        if len(given) > 1:
-            raise entries[given[1]].error(f"{' and '.join(given)} together are not supported")
-        if "eos-error" in entries and "terminator" not in entries:
-            raise entries["eos-error"].error("eos-error needs a terminator")
 
     def _repeat(
         self, declared: Declared, node: Node, entries: dict[str, Node], found: DataType
@@ -209,7 +213,8 @@ class Builder:
         if "valid" not in entries:
             return None
         node, element = entries["valid"], value_type(found, False)
-        if isinstance(found, BytesType) and isinstance(node.content, Scalar) and node.text() == "[0]":
+        is_check = isinstance(node.content, Scalar) and node.scalar().text == "[0]" and "if" in entries
+        if isinstance(found, BytesType) and is_check:
             return _check(node, entries)
         if isinstance(node.content, Scalar):
             return Valid("eq", (self._value(declared, node, element),))
@@ -232,13 +237,16 @@ class Builder:
     def _value(self, declared: Declared, node: Node, element: DataType) -> Expr:
         """A value that a field is compared with."""
         value = self._resolver.expression(node, Scope(declared, node))
-        if describe(value.type) != describe(element):
+        if (
+            describe(value.type) != describe(element)
+            and {describe(value.type), describe(element)} != _NUMBERS
+        ):
             raise node.error(f"type mismatch: {describe(value.type)} for a field of {describe(element)}")
         return value
 
     def _bound(self, declared: Declared, node: Node, element: DataType) -> Expr:
-        if describe(element) != "integer":
-            raise node.error(f"min and max are supported of integers, not of {describe(element)}")
+        if describe(element) not in _NUMBERS:
+            raise node.error(f"min and max are supported of numbers, not of {describe(element)}")
         return self._value(declared, node, element)
 
 
@@ -254,10 +262,53 @@ def _check(node: Node, entries: dict[str, Node]) -> Valid:
     return Valid("never", ())
 
 
-def _terminator(entries: dict[str, Node]) -> int | None:
-    if "terminator" not in entries:
+def check_delimiters(node: Node, entries: dict[str, Node], found: DataType) -> None:
+    """Check how the end is found: bytes and texts need a way, structs may have one, numbers have none."""
+    given = [key for key in _DELIMITERS if key in entries]
+    is_bytes, is_text = isinstance(found, BytesType), isinstance(found, StrType)
+    if "size-eos" in entries and not entries["size-eos"].boolean():
+        raise entries["size-eos"].error("size-eos: false is not supported; leave it out")
+    if "contents" in entries and (given or not is_bytes or "valid" in entries):
+        raise entries["contents"].error("contents says all of the bytes: no type, size, terminator or valid")
+    needed = "contents" not in entries and not (isinstance(found, StrType) and found.zero)
+    if (is_bytes or is_text) and needed and not given:
+        raise node.error(f"{'bytes need' if is_bytes else 'a text needs'} one of {', '.join(_DELIMITERS)}")
+    if isinstance(found, IntType | BitsType | EnumType | FloatType) and given:
+        raise entries[given[0]].error(f"a number has no {given[0]}")
+    if isinstance(found, SwitchType) and given and any(map(_is_number, found.cases)):
+        raise entries[given[0]].error(
+            "a switched type with numbers among its cases has no size or terminator"
+        )
+    if given[:2] == ["size", "size-eos"] or (len(given) > 1 and not (is_bytes or is_text)):
+        raise entries[given[1]].error(f"{' and '.join(given)} together are not supported")
+    if not (is_bytes or is_text) and "pad-right" in entries:
+        raise entries["pad-right"].error("pad-right is supported of bytes and texts")
+    for key in _OF_TERMINATOR:
+        if key in entries and "terminator" not in entries and not (isinstance(found, StrType) and found.zero):
+            raise entries[key].error(f"{key} needs a terminator")
+
+
+def _is_number(case: tuple[Expr | None, DataType]) -> bool:
+    return isinstance(case[1], IntType | BitsType | FloatType)
+
+
+def _is(contents: bytes) -> Valid:
+    return Valid("eq", (Bytes(contents),))
+
+
+def _flag(entries: dict[str, Node], key: str, default: bool) -> bool:
+    return entries[key].boolean() if key in entries else default
+
+
+def _terminator(entries: dict[str, Node], found: DataType) -> int | None:
+    is_zero = isinstance(found, StrType) and found.zero
+    return 0 if is_zero and "terminator" not in entries else _byte(entries, "terminator")
+
+
+def _byte(entries: dict[str, Node], key: str) -> int | None:
+    if key not in entries:
         return None
-    found = entries["terminator"].integer()
+    found = entries[key].integer()
     if not 0 <= found <= 255:
-        raise entries["terminator"].error(f"a terminator is one byte, and {found} is none")
+        raise entries[key].error(f"{key} is one byte, and {found} is none")
     return found

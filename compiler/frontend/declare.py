@@ -6,6 +6,7 @@ among the schemas that the file imports. For that all of them have to be known b
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,11 +20,14 @@ from compiler.frontend.yaml_tree import Node
 
 _META = (
     "id", "title", "application", "file-extension", "xref", "tags", "license", "ks-version", "imports",
-    "endian", "bit-endian",
+    "endian", "bit-endian", "encoding",
 )  # fmt: skip
-_TYPE = ("doc", "doc-ref", "params", "seq", "instances", "types", "enums")
-BUILT_IN = ("u1", "u2", "u4", "u8", "s1", "s2", "s4", "s8", *(f"b{width}" for width in range(1, 65)))
-BUILT_IN_LISTED = f"{', '.join(BUILT_IN[:8])} (wider ones also with a suffix le or be) and b1 to b64"
+_TYPE = ("meta", "doc", "doc-ref", "to-string", "params", "seq", "instances", "types", "enums")
+INTEGERS = ("u1", "u2", "u4", "u8", "s1", "s2", "s4", "s8")
+BUILT_IN = (*INTEGERS, "f4", "f8", "str", "strz", *(f"b{width}" for width in range(1, 65)))
+BUILT_IN_LISTED = (
+    f"{', '.join(BUILT_IN[:10])} (of more than a byte also with a suffix le or be), str, strz and b1 to b64"
+)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _IMPORT = re.compile(r"/?(\.\./)*([\w.-]+/)*[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "true", "false", "sizeof"})
@@ -37,6 +41,9 @@ class Declared:
     node: Node
     schema: DeclaredSchema
     outer: Declared | None
+    big_endian: bool | None = None
+    bits_big_endian: bool = True
+    encoding: str | None = None
     params: dict[str, Node] = field(default_factory=dict)
     fields: dict[str, Node] = field(default_factory=dict)
     instances: dict[str, Node] = field(default_factory=dict)
@@ -63,8 +70,6 @@ class DeclaredSchema:
     title: str = ""
     files: tuple[str, ...] = ()
     imports: dict[str, Node] = field(default_factory=dict)
-    big_endian: bool | None = None
-    bits_big_endian: bool = True
     root: Declared = field(init=False)
 
 
@@ -89,13 +94,6 @@ def declare_schema(path: Path) -> DeclaredSchema:
         schema.files = _files(meta)
     with problems.noted():
         schema.imports = _imports(meta)
-    if "bit-endian" in meta:
-        with problems.noted():
-            schema.bits_big_endian = _endian(meta["bit-endian"])
-    if "endian" in meta:
-        schema.big_endian = True  # in what is read of the rest, if what stands there is not supported
-        with problems.noted():
-            schema.big_endian = _endian(meta["endian"])
     schema.root = _declare_type((path.stem,), node, schema, None)
     return schema
 
@@ -123,9 +121,9 @@ def _endian(node: Node) -> bool:
 
 
 def _declare_type(path: Names, node: Node, schema: DeclaredSchema, outer: Declared | None) -> Declared:
-    declared = Declared(path, node, schema, outer)
-    known, problems = ("meta", *_TYPE) if outer is None else _TYPE, schema.problems
-    entries = node.entries(known, "a schema" if outer is None else "a type", problems)
+    declared, problems = Declared(path, node, schema, outer), schema.problems
+    entries = node.entries(_TYPE, "a schema" if outer is None else "a type", problems)
+    _read_defaults(declared, entries)
     for section, members in (("params", declared.params), ("seq", declared.fields)):
         for item in entries[section].sequence() if section in entries else ():
             with problems.noted():
@@ -140,6 +138,37 @@ def _declare_type(path: Names, node: Node, schema: DeclaredSchema, outer: Declar
     for name, nested in _section(entries, "types", problems):
         declared.types[name] = _declare_type((*path, name), nested, schema, declared)
     return declared
+
+
+def _read_defaults(declared: Declared, entries: dict[str, Node]) -> None:
+    """The order of bytes and bits and the encoding of a type: from its `meta`, else as around it."""
+    outer, problems = declared.outer, declared.schema.problems
+    if outer is not None:
+        declared.big_endian, declared.bits_big_endian = outer.big_endian, outer.bits_big_endian
+        declared.encoding = outer.encoding
+    if "meta" not in entries:
+        return
+    known = _META if outer is None else ("endian", "bit-endian", "encoding")
+    meta = entries["meta"].mapping() if outer is None else entries["meta"].entries(known, "meta", problems)
+    if "bit-endian" in meta:
+        with problems.noted():
+            declared.bits_big_endian = _endian(meta["bit-endian"])
+    if "endian" in meta:
+        declared.big_endian = True  # in what is read of the rest, if what stands there is not supported
+        with problems.noted():
+            declared.big_endian = _endian(meta["endian"])
+    if "encoding" in meta:
+        with problems.noted():
+            declared.encoding = encoding_of(meta["encoding"])
+
+
+def encoding_of(node: Node) -> str:
+    """The name of an encoding, which Python has to know."""
+    try:
+        codecs.lookup(node.text())
+    except LookupError:
+        raise node.error(f"Python knows no encoding {node.text()!r}") from None
+    return node.text()
 
 
 def _section(entries: dict[str, Node], section: str, problems: Problems) -> Iterator[tuple[str, Node]]:
@@ -173,8 +202,8 @@ def _check_name(name: str, node: Node) -> None:
 def _declare_enum(path: Names, node: Node) -> Enum:
     members = []
     for key, value in node.mapping().items():
-        if not re.fullmatch(r"[0-9]+", key):
-            raise value.error(f"{key!r} is no number; supported are integers from 0")
+        if not re.fullmatch(r"-?[0-9]+", key):
+            raise value.error(f"{key!r} is no number; supported are integers")
         members.append(_enum_member(int(key), value))
     labels = [member.id for member in members]
     for label in labels:
@@ -187,7 +216,7 @@ def _enum_member(number: int, node: Node) -> EnumMember:
     if isinstance(node.content, yaml_tree.Scalar):
         _check_name(node.text(), node)
         return EnumMember(number, node.text())
-    entries = node.check_keys(("id", "doc"), "a member of an enum")
+    entries = node.check_keys(("id", "doc", "doc-ref"), "a member of an enum")
     return EnumMember(number, _id_of(node), original_names(entries), doc_of(entries))
 
 

@@ -31,7 +31,7 @@ def check_circles(struct: Struct) -> None:
                 detail, schema=place.schema, yaml_path=place.yaml_path, line=place.line, column=place.column
             )
         if name not in done:
-            for needed in needs[name]:
+            for needed in needs.get(name, ()):
                 visit(needed, (*above, name))
             done.add(name)
 

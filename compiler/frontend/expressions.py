@@ -13,8 +13,8 @@ from compiler.frontend.yaml_tree import Node
 Syntax: TypeAlias = Tree[Token]
 
 SUPPORTED = (
-    "supported are names, integers, texts, true, false, enum::label, sizeof<type>, members (a.b), a[i], "
-    "casts of integers (a.as<s8>), "
+    "supported are names, numbers, texts, [1, 2], true, false, enum::label, sizeof<type>, members (a.b), "
+    "a[i], casts of integers (a.as<s8>), "
     "- ~ not, * / % + - << >> & ^ |, one comparison, and, or, and a ? b : c"
 )
 

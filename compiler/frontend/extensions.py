@@ -12,28 +12,32 @@ from dataclasses import replace
 from typing import Any, cast, get_args, get_type_hints
 
 from compiler.errors import Problems, did_you_mean
+from compiler.frontend.dashed import (
+    NO_EXTENSIONS,
+    Aggregate,
+    Checksum,
+    Codec,
+    Column,
+    Extensions,
+    Varint,
+)
 from compiler.frontend.declare import Declared
 from compiler.frontend.expressions import parse_element_path
 from compiler.frontend.infer import Scope, describe, is_int
 from compiler.frontend.nodes import (
-    NO_EXTENSIONS,
-    Aggregate,
     ArrayType,
     BitsType,
     BoolType,
     BytesType,
     CalcIntType,
-    Checksum,
-    Codec,
-    Column,
     DataType,
     EnumType,
     Expr,
-    Extensions,
+    FloatType,
     IntType,
     Name,
+    StrType,
     UserType,
-    Varint,
 )
 from compiler.frontend.nodes import Path as Names
 from compiler.frontend.resolve import Resolver
@@ -47,6 +51,7 @@ _OF_KAITAI = ("-orig-id", "-webide-representation", "-webide-parse-mode", "-affe
 _NUMBER = re.compile(r"-[0-9]+")  # a key of an enum
 ALGORITHMS = ("crc32c", "crc32")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+UTF_8 = ("UTF-8", "ASCII")  # encodings whose bytes are those of a column of utf8
 FUNCTIONS = ("first", "last", "max")
 ARROW_TYPES: tuple[str, ...] = get_args(get_type_hints(Column)["type"])
 # Bits of the integers that a column holds, sign included.
@@ -252,8 +257,11 @@ class ExtensionReader:
         return Column(name, cast(Any, arrow), none)
 
     def _fits(self, arrow: str, found: DataType) -> bool:
-        if arrow == "binary":
-            return isinstance(found, BytesType)
+        if arrow in ("binary", "utf8"):
+            is_text = isinstance(found, StrType) and found.encoding in UTF_8
+            return is_text if arrow == "utf8" else isinstance(found, BytesType | StrType)
+        if arrow in ("float32", "float64"):
+            return isinstance(found, FloatType) and arrow == f"float{8 * found.width_bytes}"
         if arrow == "bool":
             return isinstance(found, BoolType)
         if arrow == "list<struct>":

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 from lark import Token
 
 from compiler.errors import SchemaError
-from compiler.frontend.declare import BUILT_IN, Declarations, Declared
+from compiler.frontend.declare import INTEGERS, Declarations, Declared, encoding_of
 from compiler.frontend.expressions import Syntax, as_tree, offset_of
 from compiler.frontend.nodes import (
     ArrayType,
@@ -21,13 +21,17 @@ from compiler.frontend.nodes import (
     BitsType,
     Bool,
     BoolType,
+    Bytes,
     BytesType,
+    CalcFloatType,
     CalcIntType,
     Compare,
     DataType,
     EnumLabel,
     EnumType,
     Expr,
+    Float,
+    FloatType,
     Int,
     IntType,
     Logic,
@@ -46,14 +50,17 @@ from compiler.frontend.nodes import (
 from compiler.frontend.nodes import Path as Names
 from compiler.frontend.yaml_tree import Node
 
-ENCODINGS = ("ASCII", "UTF-8")
-_CASTS = tuple(name for name in BUILT_IN if not name.startswith("b"))
-_INT, _BOOL = CalcIntType(), BoolType()
+_INT, _BOOL, _FLOAT = CalcIntType(), BoolType(), CalcFloatType()
+_NUMBERS = ("integer", "float")
 # What the language offers on values: type of the value, name, type of the outcome (None: that of an element).
 _METHODS: dict[type, dict[str, DataType | None]] = {
     ArrayType: {"size": _INT, "first": None, "last": None, "min": None, "max": None},
     BytesType: {"size": _INT, "to_s": StrType("")},
     StrType: {"length": _INT, "to_i": _INT},
+    IntType: {"to_s": StrType("")},
+    CalcIntType: {"to_s": StrType("")},
+    FloatType: {"to_i": _INT},
+    CalcFloatType: {"to_i": _INT},
     EnumType: {"to_i": _INT},
     BoolType: {"to_i": _INT},
     StreamType: {"size": _INT, "pos": _INT, "eof": _BOOL},
@@ -107,6 +114,7 @@ def describe(found: DataType) -> str:
     if isinstance(found, ArrayType):
         return f"array of {describe(found.element)}"
     names = {BoolType: "bool", BytesType: "bytes", StrType: "text", StreamType: "stream"}
+    names |= {FloatType: "float", CalcFloatType: "float"}
     return "integer" if is_int(found) else names.get(type(found), "switched type")
 
 
@@ -240,7 +248,7 @@ class Inference:
             has = ", ".join(known) or "nothing"
             raise self._error(tree, scope, f"{describe(value.type)} has no {name!r}; supported is {has}")
         outcome = known[name]
-        if name == "to_s":
+        if name == "to_s" and isinstance(value.type, BytesType):
             return Method(value, name, given, StrType(self._encoding(tree, scope, given)))
         if given:
             raise self._error(tree, scope, f"{name} is supported without arguments only")
@@ -252,23 +260,34 @@ class Inference:
         return Method(value, name, (), outcome)
 
     def _encoding(self, tree: Syntax, scope: Scope, given: tuple[Expr, ...]) -> str:
-        if len(given) != 1 or not isinstance(given[0], Str) or given[0].value not in ENCODINGS:
-            raise self._error(tree, scope, f"to_s takes one of {', '.join(map(repr, ENCODINGS))}")
-        return given[0].value
+        if len(given) != 1 or not isinstance(given[0], Str):
+            raise self._error(tree, scope, "to_s takes the name of an encoding")
+        return encoding_of(scope.place.as_key(given[0].value))
 
     def _subscript(self, tree: Syntax, scope: Scope) -> Expr:
         value, index = self._children(tree, scope)
-        if not isinstance(value.type, ArrayType):
-            raise self._error(tree, scope, f"[] is supported of arrays, not of {describe(value.type)}")
+        if not isinstance(value.type, ArrayType | BytesType):
+            raise self._error(
+                tree, scope, f"[] is supported of arrays and bytes, not of {describe(value.type)}"
+            )
         self._need(tree, scope, index, "integer")
-        return Subscript(value, index, value.type.element)
+        element = value.type.element if isinstance(value.type, ArrayType) else IntType(1, False, True)
+        return Subscript(value, index, element)
+
+    def _array(self, tree: Syntax, scope: Scope) -> Expr:
+        """Bytes as written."""
+        items = self._children(tree, scope)
+        values = [item.value for item in items if isinstance(item, Int) and 0 <= item.value <= 255]
+        if len(values) < len(items):
+            raise self._error(tree, scope, "a list is supported of bytes as written, numbers from 0 to 255")
+        return Bytes(bytes(values))
 
     def _cast(self, tree: Syntax, scope: Scope) -> Expr:
         """The operand: a cast says in how many bits a language computes, and leaves the value as it is."""
         (value,) = self._children(tree, scope)
         wanted = str(tree.children[1]).partition("<")[2].rstrip("> \n").strip()
-        if wanted not in _CASTS:
-            known = ", ".join(_CASTS)
+        if wanted not in INTEGERS:
+            known = ", ".join(INTEGERS)
             raise self._error(tree, scope, f"a cast to {wanted!r} is not supported; supported are {known}")
         self._need(tree, scope, value, "integer")
         return value
@@ -283,12 +302,19 @@ class Inference:
     def _unary(self, tree: Syntax, scope: Scope) -> Expr:
         (operand,) = self._children(tree, scope)
         op = str(tree.children[0])
+        if op == "-" and describe(operand.type) == "float":
+            return Unary("-", operand, _FLOAT)
         self._need(tree, scope, operand, "bool" if op == "not" else "integer")
         return Unary(cast(Any, op), operand, _BOOL if op == "not" else _INT)
 
     def _binary(self, tree: Syntax, scope: Scope) -> Expr:
         left, right = self._children(tree, scope)
         op = str(tree.children[1])
+        kinds = describe(left.type), describe(right.type)
+        if op == "+" and kinds == ("text", "text"):
+            return Binary("+", left, right, StrType("UTF-8"))
+        if op in ("+", "-", "*", "/") and "float" in kinds and {*kinds} <= {*_NUMBERS}:
+            return Binary(cast(Any, op), left, right, _FLOAT)
         for operand in (left, right):
             self._need(tree, scope, operand, "integer")
         return Binary(cast(Any, op), left, right, _INT)
@@ -297,9 +323,10 @@ class Inference:
         left, right = self._children(tree, scope)
         op = str(tree.children[1])
         kinds = describe(left.type), describe(right.type)
-        ordered = kinds[0] == "integer"
+        ordered = {*kinds} <= {*_NUMBERS}
         equal = ordered or isinstance(left.type, EnumType | BoolType | StrType | BytesType)
-        if kinds[0] != kinds[1] or not (ordered if op not in ("==", "!=") else equal):
+        same = ordered or kinds[0] == kinds[1]
+        if not same or not (ordered if op not in ("==", "!=") else equal):
             raise self._error(tree, scope, f"type mismatch: {kinds[0]} {op} {kinds[1]}")
         return Compare(cast(Any, op), left, right)
 
@@ -329,6 +356,8 @@ def _literal(tree: Syntax) -> Expr | None:
     """The value, if the tree is one as written."""
     if tree.data in ("true", "false"):
         return Bool(tree.data == "true")
+    if tree.data == "float":
+        return Float(float(str(tree.children[0]).replace("_", "")))
     if tree.data == "text":
         return Str(str(tree.children[0])[1:-1])
     if tree.data == "integer":

@@ -16,26 +16,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from compiler.frontend.nodes import (
+from compiler.frontend.dashed import (
     NO_EXTENSIONS,
     Aggregate,
+    Checksum,
+    Codec,
+    Column,
+    Extensions,
+    Varint,
+)
+from compiler.frontend.nodes import (
     ArrayType,
     Attribute,
     Binary,
     BitsType,
     Bool,
     BoolType,
+    Bytes,
     BytesType,
+    CalcFloatType,
     CalcIntType,
-    Checksum,
-    Codec,
-    Column,
     Compare,
     DataType,
     EnumLabel,
     EnumType,
     Expr,
-    Extensions,
+    Float,
+    FloatType,
     Int,
     IntType,
     Logic,
@@ -53,7 +60,6 @@ from compiler.frontend.nodes import (
     Ternary,
     Unary,
     UserType,
-    Varint,
 )
 
 __all__ = [
@@ -64,7 +70,9 @@ __all__ = [
     "BitsType",
     "Bool",
     "BoolType",
+    "Bytes",
     "BytesType",
+    "CalcFloatType",
     "CalcIntType",
     "Checksum",
     "Codec",
@@ -78,6 +86,8 @@ __all__ = [
     "Expr",
     "Extensions",
     "Field",
+    "Float",
+    "FloatType",
     "Int",
     "IntType",
     "Logic",
@@ -133,7 +143,9 @@ class Field:
     """A field to read: an attribute of `seq`, or a parse instance (then `pos` is given).
 
     `type` is that of one element if the field is repeated, see `value_type`. A struct with `size`, `size_eos`
-    or `terminator` has a stream of its own, for each element if repeated. Bytes have one of the three.
+    or `terminator` has a stream of its own, for each element if repeated. Bytes and texts have one of the
+    three, or a terminator within a size; `include` says that the terminator is part of the value, `consume`
+    that it is passed over, `pad_right` which byte is cut off at the end of a size.
     """
 
     id: str
@@ -145,6 +157,9 @@ class Field:
     size_eos: bool = False
     terminator: int | None = None
     eos_error: bool = True
+    include: bool = False
+    consume: bool = True
+    pad_right: int | None = None
     condition: Expr | None = None
     repeat: Repeat | None = None
     valid: Valid | None = None

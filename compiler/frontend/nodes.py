@@ -1,4 +1,4 @@
-"""Types, expressions and dashed keys of the representation in `model`."""
+"""Types and expressions of the representation in `model`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,19 @@ class IntType:
 
 
 @dataclass(frozen=True, slots=True)
+class FloatType:
+    """A number of IEEE 754 in the stream: `f4`, `f8be`."""
+
+    width_bytes: int
+    big_endian: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CalcFloatType:
+    """A number with a fraction that was computed."""
+
+
+@dataclass(frozen=True, slots=True)
 class BitsType:
     """An unsigned integer of some bits: `b3`. A field of type `b1` without enum has a bool as its value."""
 
@@ -56,9 +69,14 @@ class BytesType:
 
 @dataclass(frozen=True, slots=True)
 class StrType:
-    """A text that was computed (`to_s`); the encoding is that of the bytes it came from."""
+    """A text: in the stream, where the field says how long it is, or computed (`to_s`).
+
+    `encoding` is that of its bytes; `zero` says that they end before a zero unless the field says otherwise
+    (`strz`).
+    """
 
     encoding: str
+    zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +104,18 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class SwitchType:
-    """One of several structs. If no case fits, a field with a size is bytes, any other is not there.
+    """One of several types. If no case fits, a field with a size is bytes, any other is not there.
 
     A case is (expression to be equal to, type); the expression is None for the case that always fits (`_`).
     """
 
     on: Expr
-    cases: tuple[tuple[Expr | None, UserType], ...]
+    cases: tuple[tuple[Expr | None, DataType], ...]
+
+    @property
+    def has_structs_only(self) -> bool:
+        """Whether all cases are structs."""
+        return all(isinstance(case, UserType) for _, case in self.cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +127,8 @@ DataType: TypeAlias = (
     IntType
     | BitsType
     | CalcIntType
+    | FloatType
+    | CalcFloatType
     | BoolType
     | BytesType
     | StrType
@@ -126,6 +151,22 @@ class Int:
 
     value: int
     type: DataType = CalcIntType()
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A number with a fraction as written."""
+
+    value: float
+    type: DataType = CalcFloatType()
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Bytes as written: `contents`, `[0x4b, 0x53]`."""
+
+    value: bytes
+    type: DataType = BytesType()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +219,7 @@ class Method:
     """A method of the language on a value that is no struct.
 
     By type of the object: array `size`, `first`, `last`, and of integers `min`, `max`; bytes `size`, `to_s`
-    (one argument, the encoding, `ASCII` or `UTF-8`); text `to_i`, `length`; enum and bool `to_i`; stream
+    (one argument, the encoding); text `to_i`, `length`; integer `to_s`; enum, bool and float `to_i`; stream
     `size`, `pos`, `eof`. All others are without arguments.
     """
 
@@ -259,6 +300,8 @@ class SizeOf:
 
 Expr: TypeAlias = (
     Int
+    | Float
+    | Bytes
     | Bool
     | Str
     | Name
@@ -273,101 +316,3 @@ Expr: TypeAlias = (
     | Ternary
     | SizeOf
 )
-
-# --- What stands under dashed keys
-
-
-@dataclass(frozen=True, slots=True)
-class Varint:
-    """`-varint`: a schema's value is an integer in groups of seven bits, least significant first.
-
-    `bits` is how many of them count; with `zigzag` the lowest is the sign.
-    """
-
-    bits: Literal[32, 64]
-    zigzag: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Checksum:
-    """`-checksum` on a field: it holds the checksum of the bytes `region` (a field or parse instance)."""
-
-    algorithm: Literal["crc32c", "crc32"]
-    region: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """`-codec` on bytes that may be compressed.
-
-    The labels of the enum that `algorithm` has name the codecs; `none` is none. What is inside, once
-    decompressed, is either like the instance `content_instance` of the same struct (which reads the same
-    bytes where they are not compressed), or a struct `content_type`. Exactly one of the two is given.
-    """
-
-    algorithm: Expr
-    content_instance: str | None = None
-    content_type: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """`-derive: {max: records.body.offset_delta.value, default: -1}`: over all elements of a repeated member.
-
-    `over` is that member (of the struct in which this stands); `value` is evaluated for every element, in
-    which `Name("_", "self")` is the element. If there are none the outcome is `default`, else what `function`
-    picks from the values, plus `plus` if given (which is evaluated in the struct itself). Where `unless`
-    holds the elements do not imply it, and a known value is kept.
-    """
-
-    function: Literal["first", "last", "max"]
-    over: Name
-    value: Expr
-    default: int
-    plus: Expr | None = None
-    unless: Expr | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`-batch-column`, `-record-column`: the column's name and Arrow type.
-
-    For `list<struct>` the struct's members are those of the element's type that are record columns. `none` is
-    the number that stands for none where there is one: readers make a null of it.
-    """
-
-    name: str
-    type: Literal[
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint32",
-        "timestamp[ms, UTC]",
-        "binary",
-        "list<struct>",
-    ]
-    none: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Extensions:
-    """Our dashed keys on a field or value instance.
-
-    `derive` and `default` are for building, when the caller leaves the field out. In a `derive` that is an
-    expression, `_index` is the place in the nearest repeated field around. `encode` is for building from
-    columns: the field's value, given those of columns. `null` is what a length says of bytes that are null.
-    """
-
-    checksum: Checksum | None = None
-    codec: Codec | None = None
-    derive: Expr | Aggregate | None = None
-    default: int | None = None
-    encode: Expr | None = None
-    null: int | None = None
-    batch_column: Column | None = None
-    record_column: Column | None = None
-
-
-NO_EXTENSIONS = Extensions()

@@ -7,9 +7,10 @@ if that leads back to where it began, the schema is wrong.
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
 
 from compiler.errors import Problems
-from compiler.frontend.declare import BUILT_IN_LISTED, Declarations, Declared
+from compiler.frontend.declare import BUILT_IN, BUILT_IN_LISTED, Declarations, Declared, encoding_of
 from compiler.frontend.expressions import Syntax, parse_expression, parse_type
 from compiler.frontend.infer import Inference, Scope, describe, without_arguments
 from compiler.frontend.nodes import (
@@ -18,12 +19,15 @@ from compiler.frontend.nodes import (
     BitsType,
     BoolType,
     BytesType,
+    CalcIntType,
     DataType,
     EnumType,
     Expr,
+    FloatType,
     Int,
     IntType,
     NameKind,
+    StrType,
     SwitchType,
     UserType,
 )
@@ -32,7 +36,10 @@ from compiler.frontend.yaml_tree import Node
 
 _INTEGER = re.compile(r"([us])([1248])(le|be)?")
 _BITS = re.compile(r"b([1-9][0-9]?)(le|be)?")
-_OTHER = re.compile(r"f[48](le|be)?|strz?|bool|bytes|struct|io|any")
+_NUMBER = re.compile(r"([us](?=[1248])|f(?=[48]))([1248])(le|be)?")
+_SUFFIXED = re.compile(r"([usf][248]|b[0-9]+)(le|be)")
+_OTHER = re.compile(r"bool|bytes|struct|io|any")
+_BuiltIn: TypeAlias = IntType | BitsType | FloatType | StrType
 
 
 class Resolver:
@@ -81,7 +88,8 @@ class Resolver:
         if kind == "param":
             return self.param_type(declared, entries, node)
         if "value" in entries:
-            return self.expression(entries["value"], Scope(declared, entries["value"])).type
+            value = self.expression(entries["value"], Scope(declared, entries["value"])).type
+            return self._with_enum(value, declared, entries)
         return value_type(self.attribute_type(declared, entries, shallow=True), "repeat" in entries)
 
     def expression(self, node: Node, scope: Scope, tree: Syntax | None = None) -> Expr:
@@ -112,7 +120,7 @@ class Resolver:
         if "type" not in entries:
             raise node.error("a parameter needs a type")
         text = entries["type"].text()
-        found = BoolType() if text == "bool" else self._built_in(text, declared, entries["type"], True)
+        found = BoolType() if text == "bool" else self._built_in(text, declared, entries["type"])
         if not isinstance(found, BoolType | IntType):
             raise entries["type"].error(
                 f"the type {text!r} is not supported for parameters; supported are bool and u1 to s8"
@@ -131,11 +139,11 @@ class Resolver:
         scope = Scope(declared, place, has_index="repeat" in entries)
         if isinstance(place.content, dict):
             return self._switch_type(place, scope, entries, shallow)
-        return self._with_enum(self._named_type(place, scope, shallow), declared, entries)
+        return self._with_enum(self._named_type(place, scope, entries, shallow), declared, entries)
 
-    def _named_type(self, place: Node, scope: Scope, shallow: bool) -> DataType:
+    def _named_type(self, place: Node, scope: Scope, entries: dict[str, Node], shallow: bool) -> DataType:
         names, arguments = parse_type(place)
-        found = self._built_in(names[0], scope.struct, place) if len(names) == 1 else None
+        found = self._built_in(names[0], scope.struct, place, entries) if len(names) == 1 else None
         if found is None:
             return self._user_type(names, arguments, place, scope, shallow)
         if arguments:
@@ -165,13 +173,10 @@ class Resolver:
             raise entries["enum"].error("an enum needs an integer type")
         parts = place.all_of(("switch-on", "cases"), "a switched type")
         on = self.expression(parts["switch-on"], Scope(scope.struct, parts["switch-on"]))
-        cases: list[tuple[Expr | None, UserType]] = []
+        cases: list[tuple[Expr | None, DataType]] = []
         for text, node in parts["cases"].mapping().items():
             case = None if text == "_" else self._case(text, node, scope, on)
-            names, arguments = parse_type(node)
-            if len(names) == 1 and self._built_in(names[0], scope.struct, node) is not None:
-                raise node.error("a case of a switched type is a type with fields; others are not supported")
-            cases.append((case, self._user_type(names, arguments, node, scope, shallow)))
+            cases.append((case, self._named_type(node, scope, entries, shallow)))
         return SwitchType(on, tuple(cases))
 
     def _case(self, text: str, node: Node, scope: Scope, on: Expr) -> Expr:
@@ -184,29 +189,39 @@ class Resolver:
         return found
 
     def _built_in(
-        self, text: str, declared: Declared, place: Node, in_memory: bool = False
-    ) -> IntType | BitsType | None:
-        """A built-in type, None if it is none; what is never in a stream needs no order of bytes."""
-        schema = declared.schema
+        self, text: str, declared: Declared, place: Node, entries: dict[str, Node] | None = None
+    ) -> _BuiltIn | None:
+        """A built-in type, None if it is none; a parameter (without `entries`) needs no order of bytes."""
         bits = _BITS.fullmatch(text)
         if bits is not None and int(bits[1]) <= 64:
-            return BitsType(int(bits[1]), bits[2] == "be" if bits[2] else schema.bits_big_endian)
-        integer = _INTEGER.fullmatch(text)
-        if integer is not None:
-            width = int(integer[2])
-            big_endian = integer[3] == "be" if integer[3] else schema.big_endian
-            if width > 1 and big_endian is None and not in_memory:
+            return BitsType(int(bits[1]), bits[2] == "be" if bits[2] else declared.bits_big_endian)
+        number = _NUMBER.fullmatch(text)
+        if number is not None:
+            kind, width = number[1], int(number[2])
+            big_endian = number[3] == "be" if number[3] else declared.big_endian
+            if width > 1 and big_endian is None and entries is not None:
                 raise place.error(f"{text} needs an endian in meta, or a suffix le or be")
-            return IntType(width, integer[1] == "s", big_endian is not False or width == 1)
+            if kind == "f":
+                return FloatType(width, big_endian is not False)
+            return IntType(width, kind == "s", big_endian is not False or width == 1)
+        if text in ("str", "strz") and entries is not None:
+            return StrType(self._encoding(declared, entries, place), text == "strz")
         if _OTHER.fullmatch(text) and text != "bool":
             supported = f"{BUILT_IN_LISTED}, and the schemas' own types; without a type, bytes"
             raise place.error(f"the type {text} is not supported; supported are {supported}")
         return None
 
+    def _encoding(self, declared: Declared, entries: dict[str, Node], place: Node) -> str:
+        if "encoding" in entries:
+            return encoding_of(entries["encoding"])
+        if declared.encoding is None:
+            raise place.error("a text needs an encoding, here or in meta")
+        return declared.encoding
+
     def _with_enum(self, found: DataType, declared: Declared, entries: dict[str, Node]) -> DataType:
         if "enum" not in entries:
             return found
-        if not isinstance(found, IntType | BitsType):
+        if not isinstance(found, IntType | BitsType | CalcIntType):
             raise entries["enum"].error("an enum needs an integer type")
         names = tuple(entries["enum"].text().split("::"))
         return EnumType(self.declarations.find_enum(names, declared, entries["enum"]).path, found)
@@ -244,7 +259,7 @@ class Resolver:
         for each in places:
             with told_later.noted():
                 names, _ = parse_type(each)
-                if len(names) > 1 or self._built_in(names[0], declared, each) is None:
+                if len(names) > 1 or (names[0] not in BUILT_IN and not _SUFFIXED.fullmatch(names[0])):
                     found.append(self.declarations.find_type(names, declared, each).path)
         return found
 
@@ -259,7 +274,7 @@ class Resolver:
         integer = _INTEGER.fullmatch(names[0]) if len(names) == 1 else None
         if integer is not None:
             width = int(integer[2])
-            big_endian = integer[3] == "be" if integer[3] else scope.struct.schema.big_endian
+            big_endian = integer[3] == "be" if integer[3] else scope.struct.big_endian
             return IntType(width, integer[1] == "s", big_endian is not False or width == 1), width
         declared = self.declarations.find_type(names, scope.struct, scope.place, offset)
         size = self.fixed_size(declared.path)
@@ -317,10 +332,12 @@ class Resolver:
         """The size of one element in bits, None if it is not fixed."""
         if isinstance(found, EnumType):
             found = found.base
-        if isinstance(found, IntType):
+        if isinstance(found, IntType | FloatType):
             return 8 * found.width_bytes
         if isinstance(found, BitsType):
             return found.width
+        if "contents" in entries:
+            return 8 * len(contents_of(entries["contents"]))
         if "size" in entries:
             scope = Scope(declared, entries["size"], has_index="repeat" in entries)
             size = constant(self.integer(entries["size"], scope))
@@ -335,7 +352,20 @@ def value_type(element: DataType, repeated: bool) -> DataType:
     """The type of an attribute in expressions: an array if repeated, a bool for a single bit."""
     if isinstance(element, BitsType) and element.width == 1:
         element = BoolType()
+    if isinstance(element, SwitchType) and all(isinstance(case, IntType) for _, case in element.cases):
+        element = CalcIntType()
     return ArrayType(element) if repeated else element
+
+
+def contents_of(node: Node) -> bytes:
+    """The bytes that `contents` says: a text, or a list of texts and numbers."""
+    parts = b""
+    for item in node.content if isinstance(node.content, list) else [node]:
+        value = item.scalar().value
+        if isinstance(value, bool) or (isinstance(value, int) and not 0 <= value <= 255):
+            raise item.error(f"{item.scalar().text} is no byte")
+        parts += bytes([value]) if isinstance(value, int) else str(value).encode()
+    return parts
 
 
 def constant(found: Expr) -> int | None:

@@ -18,11 +18,13 @@ from compiler.frontend.model import (
     BitsType,
     BoolType,
     BytesType,
+    CalcFloatType,
     CalcIntType,
     DataType,
     Enum,
     EnumType,
     Field,
+    FloatType,
     Int,
     IntType,
     Model,
@@ -137,6 +139,8 @@ class _Module:
                 return "bool"
             case IntType() | BitsType() | CalcIntType():
                 return "int"
+            case FloatType() | CalcFloatType():
+                return "float"
             case BytesType():
                 return "bytes"
             case StrType():

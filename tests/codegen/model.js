@@ -46,7 +46,7 @@ function tree(value) {
   const name = className(value);
   if (name === 'scala.None$') return null;
   if (name === 'scala.Some') return tree(value.s_Some__f_value);
-  if (/BigInt/.test(name)) return {$: 'number', text: value.toString__T()};
+  if (/^scala.math.Big(Int|Decimal)/.test(name)) return {$: 'number', text: value.toString__T()};
   if (/^java\.lang\.(Long|Integer)|RuntimeLong/.test(name)) return Number(value.toString());
   if (isPair(value)) return [tree(value._1__O()), tree(value._2__O())];
   if (typeof value.iterator__sc_Iterator === 'function') return collection(value);

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ def _our_kind(found: ir.DataType) -> Tree:
     """What an expression is, without its width: the compiler narrows literals, for C's sake."""
     if isinstance(found, ir.EnumType):
         return ("enum", found.path)
+    if isinstance(found, ir.FloatType | ir.CalcFloatType):
+        return "float"
     names = {ir.BoolType: "bool", ir.StrType: "str", ir.BytesType: "bytes", ir.UserType: "struct"}
     return names.get(type(found), "int")
 
@@ -104,19 +107,23 @@ def _our_field(field: ir.Field) -> Tree:
 
 def _our_delimited(field: ir.Field) -> Tree:
     end: Tree = None
+    cut = (field.terminator, field.include, field.pad_right)
     if field.size is not None:
-        end = ("size", _our_expr(field.size))
+        end = ("size", _our_expr(field.size), *cut)
     elif field.size_eos:
-        end = ("eos",)
+        end = ("eos", *cut)
     elif field.terminator is not None:
-        end = ("terminator", field.terminator, field.eos_error)
+        end = ("terminator", field.terminator, field.include, field.consume, field.eos_error)
     found = field.type
     if isinstance(found, ir.BytesType):
         return ("bytes", end)
+    if isinstance(found, ir.StrType):
+        zero = ("terminator", 0, False, True, True) if found.zero and end is None else end
+        return ("str", found.encoding, zero)
     if isinstance(found, ir.UserType):
         return (*_our_type(found), end)
     if isinstance(found, ir.SwitchType):
-        cases = {_our_expr(case): (*_our_type(kind), end) for case, kind in found.cases}
+        cases = {_our_expr(case): _our_delimited(replace(field, type=kind)) for case, kind in found.cases}
         if end is not None:
             cases.setdefault(None, ("bytes", end))
         return ("switch", _our_expr(found.on), cases)
@@ -126,6 +133,8 @@ def _our_delimited(field: ir.Field) -> Tree:
 def _our_type(found: ir.DataType) -> Tree:
     if isinstance(found, ir.IntType):
         return ("int", found.width_bytes, found.signed, found.big_endian or found.width_bytes == 1)
+    if isinstance(found, ir.FloatType):
+        return ("float", found.width_bytes, found.big_endian)
     if isinstance(found, ir.BitsType):
         return ("bits", found.width, found.big_endian)
     if isinstance(found, ir.EnumType):
@@ -147,7 +156,7 @@ def _our_expr(found: ir.Expr | None) -> Tree:
     match found:
         case None:
             return None
-        case ir.Int() | ir.Bool() | ir.Str():
+        case ir.Int() | ir.Float() | ir.Bytes() | ir.Bool() | ir.Str():
             return ("value", found.value)
         case ir.Name():
             return ("name", found.id)

@@ -86,6 +86,8 @@ class TheirSchema:
             return ("enum", tuple(found["enumSpec"]))
         if _class(found).startswith("Bytes"):
             return "bytes"
+        if "Float" in _class(found):
+            return "float"
         return KINDS.get(_class(found), "struct" if "UserType" in _class(found) else "int")
 
     def _field(self, field: Tree) -> Tree:
@@ -107,7 +109,7 @@ class TheirSchema:
         if valid is None:
             return None
         kind = _class(valid)
-        if kind == "ValidationEq" and _class(valid["value"]) == "List":
+        if kind == "ValidationEq" and self._expr(valid["value"]) == ("value", b"\0"):
             return ("never", ())
         if kind == "ValidationEq":
             return ("eq", (self._expr(valid["value"]),))
@@ -138,6 +140,10 @@ class TheirSchema:
         if kind == "SwitchType":
             cases = {self._case(case): self._type(inner) for case, inner in found["cases"]}
             return ("switch", self._expr(found["on"]), cases)
+        if kind == "FloatMultiType":
+            return ("float", found["width"]["width"], _class(found["endian"]) == "BigEndian")
+        if kind == "StrFromBytesType":
+            return ("str", found["encoding"], self._end(found["bytes"]))
         return ("bytes", self._end(found)) if kind.startswith("Bytes") else ("bool",)
 
     def _case(self, case: Tree) -> Tree:
@@ -146,13 +152,13 @@ class TheirSchema:
 
     def _end(self, found: Tree) -> Tree:
         kind = _class(found)
-        if kind == "BytesLimitType":
-            return ("size", self._expr(found["size"]))
-        if kind == "BytesEosType":
-            return ("eos",)
-        assert kind == "BytesTerminatedType" and found["consume"] and not found["include"]
-        (terminator,) = found["terminator"]
-        return ("terminator", terminator % 256, found["eosError"])
+        (terminator,) = found["terminator"] or (None,)
+        terminator = None if terminator is None else terminator % 256
+        if kind == "BytesTerminatedType":
+            return ("terminator", terminator, found["include"], found["consume"], found["eosError"])
+        pad = None if found["padRight"] is None else found["padRight"] % 256
+        cut = (terminator, found["include"], pad)
+        return ("size", self._expr(found["size"]), *cut) if kind == "BytesLimitType" else ("eos", *cut)
 
     # Expressions
 
@@ -164,6 +170,12 @@ class TheirSchema:
 
     def _expr_intnum(self, found: Tree) -> Tree:
         return ("value", int(found["n"]["text"]))
+
+    def _expr_floatnum(self, found: Tree) -> Tree:
+        return ("value", float(found["n"]["text"]))
+
+    def _expr_list(self, found: Tree) -> Tree:
+        return ("value", bytes(self._expr(item)[1] for item in found["elts"]))
 
     def _expr_bool(self, found: Tree) -> Tree:
         return ("value", found["n"])
@@ -204,6 +216,10 @@ class TheirSchema:
     def _expr_casttotype(self, found: Tree) -> Tree:
         """Ours has no casts, which leave values as they are."""
         return self._expr(found["value"])
+
+    def _expr_enumbyid(self, found: Tree) -> Tree:
+        """A number whose names an instance says: ours has them in its type."""
+        return self._expr(found["id"])
 
     def _expr_enumbylabel(self, found: Tree) -> Tree:
         """The compiler looks the enum up when it writes; here it is the nearest one of that name."""

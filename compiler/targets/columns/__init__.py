@@ -7,6 +7,7 @@ which is copied beside them.
                         write(out, at, value) -> position after it
     records             decoder(columns wanted) -> decode(data, spans, batches, state, arrays...) -> status
                         encoder(writes) -> encode(batches, state, arrays..., out) -> status
+    files of rows       decoder as above, and read_table(data) -> pyarrow.Table (tables.py runs the decoder)
     segments            scanner(check_crc, whole) -> scan(data, state, table) -> status
                         head_encoder(writes) -> encode_head(batches, state, out) -> status
 
@@ -25,10 +26,12 @@ from compiler.errors import Problems, SchemaError
 from compiler.frontend.model import Model, Schema
 from compiler.targets.columns import fixed_entries, support, varints
 from compiler.targets.columns.lower.python_source import bracketed
+from compiler.targets.columns.model.row_files import rows_of
 from compiler.targets.columns.model.segment_layout import Content, Segment, SegmentLayout, find_layout
 from compiler.targets.columns.read.content_scanner import described_contents
 from compiler.targets.columns.read.entry_scanner import scanner
 from compiler.targets.columns.read.record_decoder import decoder
+from compiler.targets.columns.read.row_decoder import row_decoder
 from compiler.targets.columns.write.header_encoder import head_encoder
 from compiler.targets.columns.write.record_encoder import encoder
 
@@ -36,6 +39,7 @@ __all__ = ["generate"]
 
 COMMAND = 'run "python codegen.py"'
 _SUPPORT = Path(__file__).with_name("support.py")
+_TABLES = Path(__file__).with_name("tables.py")
 Written: TypeAlias = tuple[list[str], list[list[str]]]  # constants, and functions
 _NAME = re.compile(r"[a-zA-Z_]\w*")
 
@@ -52,8 +56,8 @@ def generate(_schemas: list[Path], model: Model) -> dict[str, str]:
     Raises:
         SchemaError: a segment, or records in it, that the target cannot do; `more` has the others.
     """
-    if "support" in model.schemas:
-        raise SchemaError("the package has a module support already", schema="support.ksy")
+    for stem in {"support", "tables"} & model.schemas.keys():
+        raise SchemaError(f"the package has a module {stem} already", schema=f"{stem}.ksy")
     problems = Problems()
     layout = find_layout(model, problems)
     modules: dict[str, str] = {}
@@ -63,7 +67,10 @@ def generate(_schemas: list[Path], model: Model) -> dict[str, str]:
             if text is not None:
                 modules[schema.stem] = text
     problems.check()
-    return {
+    shared = {}
+    if any("def read_table(" in text for text in modules.values()):
+        shared["tables.py"] = _first_line("compiler/targets/columns/tables.py") + _TABLES.read_text("utf-8")
+    return shared | {
         "__init__.py": _package(sorted(modules)),
         "support.py": _first_line("compiler/targets/columns/support.py") + _SUPPORT.read_text("utf-8"),
         **{f"{stem}.py": text for stem, text in sorted(modules.items())},
@@ -103,7 +110,12 @@ def _module(schema: Schema, layout: SegmentLayout) -> str | None:
             head, more = _or_why(partial(head_encoder, segment, layout))
             constants += head
             functions += more
-    entries = fixed_entries.functions(schema, layout.model)
+    rows = rows_of(schema, layout.model) if schema.stem not in layout.contents() else None
+    if rows is not None:
+        head, more = row_decoder(layout, rows)
+        constants += head
+        functions += more
+    entries = None if rows is not None else fixed_entries.functions(schema, layout.model)
     if entries is not None:
         constants += entries[0]
         functions += entries[1]
@@ -111,6 +123,8 @@ def _module(schema: Schema, layout: SegmentLayout) -> str | None:
         return None
     body = [*constants, *(line for function in functions for line in ("", "", *function))]
     imports = _imports(body, layout) if entries is None else fixed_entries.IMPORTS
+    if rows is not None:
+        imports = ["from typing import Any", "", *imports]
     head = [*_docstring(schema), "", "from __future__ import annotations", "", *imports]
     text = "\n".join([*head, *([""] if constants else []), *body])
     return f"{_first_line(f'{schema.stem}.ksy')}{text.strip()}\n"

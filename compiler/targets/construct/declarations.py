@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from compiler.frontend.model import (
     Aggregate,
@@ -10,6 +11,7 @@ from compiler.frontend.model import (
     Attribute,
     BitsType,
     BoolType,
+    Bytes,
     BytesType,
     CalcIntType,
     Checksum,
@@ -17,12 +19,16 @@ from compiler.frontend.model import (
     EnumType,
     Expr,
     Field,
+    Float,
+    FloatType,
     Int,
     IntType,
     Model,
     Name,
     Param,
     Path,
+    Str,
+    StrType,
     Struct,
     SwitchType,
     UserType,
@@ -35,6 +41,7 @@ from compiler.targets.construct.implied_fields import Implied, inverse_of
 from compiler.targets.construct.names import Names
 from compiler.targets.construct.python_text import Call, Mapped, Node
 
+_FIXED = (Int, Float, Bytes, Str)  # values that a field is filled in with when it can have no other
 _HELPERS = re.compile(r"\b(length_of|count_of|bytes_of|packed_of|place_of)\(")
 
 
@@ -69,17 +76,11 @@ class Declarer:
         """A field's type, for one element, with its size."""
         kind = field.type
         size = self._size(field.size)
-        if isinstance(kind, BytesType):
-            inner: Node = self.names.from_construct("GreedyBytes")
-            if field.terminator is not None:
-                inner = self._terminated(inner, field)
-            elif size is not None:
-                inner = self._call("Bytes", size)
-            return inner
+        if isinstance(kind, SwitchType) and not kind.has_structs_only:
+            return self._switch(kind, field)
         if not isinstance(kind, UserType | SwitchType):
-            return self._scalar(kind)
-        has_bytes = size is not None or field.size_eos or field.terminator is not None
-        inner = self._user(kind) if isinstance(kind, UserType) else self._switch(kind, has_bytes)
+            return self._value(kind, field)
+        inner = self._user(kind) if isinstance(kind, UserType) else self._switch(kind, field)
         if field.terminator is not None:
             return self._terminated(inner, field)
         if size is not None:
@@ -94,10 +95,36 @@ class Declarer:
 
     def _terminated(self, inner: Node, field: Field) -> Node:
         keywords: dict[str, Node] = {} if field.eos_error else {"required": "False"}
+        keywords |= {"include": "True"} if field.include else {}
+        keywords |= {} if field.consume else {"consume": "False"}
         return self._call("Terminated", inner, f"{field.terminator:#04x}", **keywords)
+
+    def _value(self, kind: DataType, field: Field) -> Node:
+        """What is no struct: a number, bytes, a text."""
+        if isinstance(kind, StrType):
+            terminated = replace(field, terminator=0) if kind.zero and field.terminator is None else field
+            return self._call("Text", self._bytes(terminated), quoted(kind.encoding))
+        return self._bytes(field) if isinstance(kind, BytesType) else self._scalar(kind)
+
+    def _bytes(self, field: Field) -> Node:
+        size = self._size(field.size)
+        inner: Node = self.names.from_construct("GreedyBytes")
+        if size is not None:
+            inner = self._call("Bytes", size)
+        elif not field.size_eos:
+            return self._terminated(inner, field)
+        keywords: dict[str, Node] = {}
+        if field.terminator is not None:
+            keywords["terminator"] = f"{field.terminator:#04x}"
+            keywords |= {"include": "True"} if field.include else {}
+        if field.pad_right is not None:
+            keywords["pad"] = f"{field.pad_right:#04x}"
+        return self._call("Cut", inner, **keywords) if keywords else inner
 
     def _scalar(self, kind: DataType) -> Node:
         match kind:
+            case FloatType(width_bytes=width, big_endian=big_endian):
+                return self._call("Float", str(width), **({} if big_endian else {"big_endian": "False"}))
             case IntType(width_bytes=width, signed=signed, big_endian=big_endian):
                 sign, order = "s" if signed else "u", "b" if big_endian else "l"
                 return self.names.from_construct(f"Int{8 * width}{sign}{order}")
@@ -138,16 +165,26 @@ class Declarer:
         given = {name: function(arg) for name, arg in zip(params, kind.args, strict=True)}
         return self._call("With", target, **given)
 
-    def _switch(self, kind: SwitchType, has_bytes: bool) -> Node:
+    def _switch(self, kind: SwitchType, field: Field) -> Node:
+        has_bytes = field.size is not None or field.size_eos or field.terminator is not None
         default: Node | None = self.names.from_construct("GreedyBytes") if has_bytes else None
+        if has_bytes and not kind.has_structs_only:
+            default = self._bytes(field)
         cases: list[tuple[str, Node]] = []
         for expr, target in kind.cases:
+            node = self._case(target, field, kind.has_structs_only)
             if expr is None:
-                default = self._user(target)
+                default = node
             else:
-                cases.append((Writer().text(expr), self._user(target)))
+                cases.append((Writer().text(expr), node))
         args: list[Node] = [function(kind.on), Mapped(cases)]
         return self._call("Switch", *args, *([] if default is None else [default]))
+
+    def _case(self, target: DataType, field: Field, has_structs_only: bool) -> Node:
+        """A case; beside others that are no structs, each has the size by itself."""
+        if has_structs_only and isinstance(target, UserType):
+            return self._user(target)
+        return self.type(replace(field, type=target))
 
     # Fields
 
@@ -162,9 +199,8 @@ class Declarer:
 
     def _is_constant(self, field: Field) -> bool:
         valid = field.valid
-        return (
-            valid is not None and valid.kind == "eq" and isinstance(valid.exprs[0], Int) and not field.repeat
-        )
+        is_fixed = valid is not None and valid.kind == "eq" and isinstance(valid.exprs[0], _FIXED)
+        return is_fixed and not field.repeat
 
     def _checked(self, field: Field) -> Node:
         node = self.type(field)
@@ -252,6 +288,8 @@ class Declarer:
         args: list[Node] = [function(instance.value) if value is None else str(value)]
         if instance.condition is not None:
             args.append(function(instance.condition))
+        if isinstance(instance.type, EnumType) and not isinstance(instance.value.type, EnumType):
+            return self._call("Value", *args, enum=self.enum(instance.type))
         return self._call("Value", *args)
 
     def instance(self, instance: Field, is_region: bool) -> Node:
@@ -293,6 +331,10 @@ class Declarer:
                 return "int | str"
             case IntType() | CalcIntType():
                 return "int"
+            case FloatType():
+                return "float"
+            case StrType():
+                return "str"
             case BitsType(width=width):
                 return "bool" if width == 1 else "int"
             case BoolType():

@@ -9,9 +9,12 @@ from compiler.frontend.model import (
     Attribute,
     Binary,
     Bool,
+    Bytes,
+    CalcFloatType,
     Compare,
     EnumLabel,
     Expr,
+    Float,
     Int,
     Logic,
     Method,
@@ -52,6 +55,10 @@ class Writer:
                 return str(value), TIGHT if value >= 0 else UNARY
             case Bool(value=truth):
                 return str(truth), TIGHT
+            case Float(value=number):
+                return repr(number), TIGHT
+            case Bytes(value=data):
+                return quoted_bytes(data), TIGHT
             case Str(value=string) | EnumLabel(label=string):
                 return quoted(string), TIGHT
             case Name():
@@ -73,7 +80,7 @@ class Writer:
                 return f"{op}{self.text(operand, UNARY)}", UNARY
             case Binary(op=op, left=left, right=right):
                 level = _BINARY[op]
-                symbol = "//" if op == "/" else op
+                symbol = "//" if op == "/" and not isinstance(expr.type, CalcFloatType) else op
                 return f"{self.text(left, level)} {symbol} {self.text(right, level + 1)}", level
             case Compare(op=op, left=left, right=right):
                 return f"{self.text(left, COMPARE + 1)} {op} {self.text(right, COMPARE + 1)}", COMPARE
@@ -123,9 +130,15 @@ def quoted(text: str) -> str:
     return '"' + escaped.replace('"', '\\"') + '"'
 
 
+def quoted_bytes(data: bytes) -> str:
+    """Bytes as Python text, in double quotes."""
+    plain = {byte: chr(byte) for byte in range(32, 127) if chr(byte) not in '"\\'}
+    return 'b"' + "".join(plain.get(byte, f"\\x{byte:02x}") for byte in data) + '"'
+
+
 def function(expr: Expr) -> str:
     """An expression as a function of `this`, or as itself if it is a constant."""
-    if isinstance(expr, Int | SizeOf | EnumLabel | Bool | Str) or _is_negative(expr):
+    if isinstance(expr, Int | Float | Bytes | SizeOf | EnumLabel | Bool | Str) or _is_negative(expr):
         return Writer().text(expr)
     return f"lambda this: {Writer().text(expr)}"
 

@@ -294,4 +294,4 @@ def _paths(kind: DataType) -> Iterator[Path]:
     if isinstance(kind, UserType):
         yield kind.path
     if isinstance(kind, SwitchType):
-        yield from (case.path for _, case in kind.cases)
+        yield from (case.path for _, case in kind.cases if isinstance(case, UserType))

@@ -22,7 +22,7 @@ from construct import (
 )
 
 from ._stream import Window
-from ._tree import BuildingError, MissingError, Question, ask
+from ._tree import BuildingError, MissingError, Question, Tree, ask
 
 
 def resolved(subcon: Any) -> Any:
@@ -99,7 +99,7 @@ def _constant_size(size: Any, path: str) -> int:
 
 
 class Sized(Wrapper):
-    """A construct that has as many bytes for itself; those that it leaves are passed over."""
+    """A construct that has as many bytes for itself; those that a struct leaves are kept for building."""
 
     def __init__(self, size: Question, subcon: Construct) -> None:
         super().__init__(subcon)
@@ -107,11 +107,15 @@ class Sized(Wrapper):
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
         part = Window.over(stream, path).cut(ask(self.size, context, path=path), path)
-        return self.subcon._parse(part, context, path)
+        value = self.subcon._parse(part, context, path)
+        if part.num_left and isinstance(value, Tree) and not value._struct.has_views:
+            value._rest = part.read()
+        return value
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         part = BytesIO()
         self.subcon._build(obj, part, context, path)
+        part.write(getattr(getattr(obj, "_given", None), "_rest", b""))
         _check_size(part.getvalue(), self.size, path)
         stream.write(part.getvalue())
         return obj
@@ -126,23 +130,6 @@ class Rest(Wrapper):
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
         window = Window.over(stream, path)
         return self.subcon._parse(window.cut(window.num_left, path), context, path)
-
-
-class Terminated(Wrapper):
-    """A construct that has the bytes before a terminator for itself, or what is left if none is required."""
-
-    def __init__(self, subcon: Construct, terminator: int, required: bool = True) -> None:
-        super().__init__(subcon)
-        self.terminator, self.required = terminator, required
-
-    def _parse(self, stream: Any, context: Any, path: str) -> Any:
-        part = Window.over(stream, path).cut_at(self.terminator, self.required, path)
-        return self.subcon._parse(part, context, path)
-
-    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
-        self.subcon._build(obj, stream, context, path)
-        stream.write(bytes([self.terminator]))
-        return obj
 
 
 class Bits(Construct):  # type: ignore[misc]

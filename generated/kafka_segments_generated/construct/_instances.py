@@ -14,6 +14,7 @@ from ._changes import member_has_changed, was_assigned
 from ._draft import Draft, struct_params
 from ._fields import Bytes
 from ._stream import Window
+from ._text import Float
 from ._tree import BuildingError, CodecError, NoCodecError, Question, Tree, ask
 
 
@@ -23,16 +24,17 @@ class Value(Construct):  # type: ignore[misc]
     is_placed = is_number = False
     is_computed = flagbuildnone = True
 
-    def __init__(self, value: Any, condition: Any = None) -> None:
+    def __init__(self, value: Any, condition: Any = None, enum: Any = None) -> None:
         super().__init__()
-        self.value, self.condition = value, condition
+        self.value, self.condition, self.enum = value, condition, enum
 
     def compute(self, this: Any, name: str) -> Any:
         """The value in a tree or draft; None where its condition does not hold."""
         path = f"{this._path} -> {name}"
         if self.condition is not None and not ask(self.condition, this, path=path):
             return None
-        return ask(self.value, this, path=path)
+        value = ask(self.value, this, path=path)
+        return value if self.enum is None else self.enum.convert(value, path)
 
 
 class Codec:
@@ -113,7 +115,7 @@ class At(Construct):  # type: ignore[misc]
         inner = subcon
         while isinstance(inner, Subconstruct):
             inner = inner.subcon
-        self.is_number = isinstance(inner, construct.FormatField | construct.BytesInteger)
+        self.is_number = isinstance(inner, construct.FormatField | construct.BytesInteger | Float)
         self.is_bytes = inner is GreedyBytes or isinstance(inner, Bytes)
 
     def compute(self, this: Any, name: str) -> Any:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import construct
@@ -136,6 +137,8 @@ class Derived(Wrapper):
                 return bool(ask(self.derive, as_parsed(tree)) == value)
             except ConstructError:
                 return False
+        if isinstance(value, Tree) and len(value._struct.by_name) > 1:
+            return False  # its other fields say something
         return self.follows in kept or (value == self.absent and getattr(tree, self.follows) is None)
 
 
@@ -181,7 +184,7 @@ class Checksum(Derived):
 
 
 class Switch(Construct):  # type: ignore[misc]
-    """One of several structs, by a key; if none fits `default`: a struct, the bytes as they are, or nothing.
+    """One of several constructs, by a key; if none fits `default`: one, the bytes as they are, or nothing.
 
     To build, bytes are taken as they are. If the key is not given either, it is the one case that has all
     fields that are given.
@@ -190,6 +193,11 @@ class Switch(Construct):  # type: ignore[misc]
     def __init__(self, key: Callable[[Any], Any], cases: dict[Any, Construct], default: Any = None) -> None:
         super().__init__()
         self.key, self.cases, self.default = key, cases, default
+
+    @cached_property
+    def _has_values(self) -> bool:
+        """Whether some case is no struct."""
+        return any(not hasattr(struct_of(case), "takes") for case in self.cases.values())
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
         subcon = self.cases.get(ask(self.key, context, path=path), self.default)
@@ -200,9 +208,14 @@ class Switch(Construct):  # type: ignore[misc]
             if self.default is None and ask(self.key, this, path=path) not in self.cases:
                 return None
             raise MissingError("it is not given, and nothing implies it", path=path)
-        if isinstance(obj, bytes | bytearray | memoryview):
+        if isinstance(obj, bytes | bytearray | memoryview) and not self._is_value(obj, this, path):
             return bytes(obj)
         return prepare(self._choose(obj, this, path), obj, this, path)
+
+    def _is_value(self, obj: Any, this: Any, path: str) -> bool:
+        """Whether bytes are the value of a case that is no struct."""
+        case = self.cases.get(ask(self.key, this, path=path), self.default) if self._has_values else None
+        return case is not None and case is not GreedyBytes and not hasattr(struct_of(case), "takes")
 
     def _choose(self, obj: Any, this: Any, path: str) -> Any:
         others = () if self.default is None or self.default is GreedyBytes else (self.default,)
@@ -212,7 +225,10 @@ class Switch(Construct):  # type: ignore[misc]
         try:
             key = ask(self.key, this, path=path)
         except MissingError as error:
-            fits = {struct_of(case): case for case in cases if struct_of(case).takes(obj)}
+            structs = {struct_of(case): case for case in cases}
+            fits = {
+                each: case for each, case in structs.items() if hasattr(each, "takes") and each.takes(obj)
+            }
             if len(fits) != 1:
                 raise MissingError("nothing tells which of the cases it is", path=path) from error
             return next(iter(fits.values()))
@@ -223,6 +239,8 @@ class Switch(Construct):  # type: ignore[misc]
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         if isinstance(obj, Draft):
             return obj._struct._build(obj, stream, context, path)
+        if not isinstance(obj, bytes) or self._is_value(obj, context, path):
+            return self._choose(obj, context, path)._build(obj, stream, context, path)
         stream.write(obj)
         return obj
 

@@ -87,6 +87,10 @@ class Window:
         self._next += size
         return Window(self._data, begin, self._next)
 
+    def since(self, begin: int) -> bytes:
+        """The bytes from a position up to here."""
+        return bytes(self._data[self._begin + begin : self._next])
+
     def cut_at(self, terminator: int, required: bool, path: str) -> Window:
         """The bytes before a terminator, which is skipped; all that are left if there is none."""
         begin = self._next

@@ -27,13 +27,13 @@ from ._fields import (
     Enum,
     Rest,
     Sized,
-    Terminated,
     Valid,
 )
 from ._instances import At, Codec, Opened, Region, Value, packed_of
 from ._members import Checksum, Constant, Default, Derived, If, IfRoom, Switch, With
 from ._stream import Window
 from ._struct import Struct
+from ._text import Cut, Float, Terminated, Text
 from ._tree import (
     BuildingError,
     CircularError,
@@ -60,11 +60,13 @@ __all__ = [
     "Codec",
     "CodecError",
     "Constant",
+    "Cut",
     "Default",
     "Derived",
     "Draft",
     "Enum",
     "ExpressionError",
+    "Float",
     "If",
     "IfRoom",
     "MissingError",
@@ -76,6 +78,7 @@ __all__ = [
     "Struct",
     "Switch",
     "Terminated",
+    "Text",
     "Tree",
     "Valid",
     "Value",

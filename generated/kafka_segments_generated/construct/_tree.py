@@ -91,6 +91,7 @@ class Tree:
         "_original",
         "_parent",
         "_path",
+        "_rest",
         "_struct",
     )
 
@@ -99,6 +100,7 @@ class Tree:
         self._struct, self._io, self._parent, self._path = struct, io, around, path
         self._context = context if around is None else around._context
         self._index: int | None = None  # of the element that is being read
+        self._rest = b""  # what its field has beyond its own fields
         self._end = 0  # where the fields end in the stream
         self._ends: dict[str, int] | None = None  # where instances end that were read
         self._original: dict[str, Any] | None = None  # what was there before something was assigned
@@ -273,7 +275,8 @@ def plain(value: Any, *, derived: bool = False) -> Any:
         return str(value)
     if isinstance(value, EnumInteger) or (isinstance(value, int) and type(value) not in (int, bool)):
         return int(value)
-    return value
+    kind = next((kind for kind in (str, bytes, float) if isinstance(value, kind)), None)
+    return value if kind is None else kind(value)
 
 
 Question = Callable[..., Any] | int | None

@@ -16,6 +16,7 @@ from compiler.frontend.model import (
     EnumType,
     Expr,
     Field,
+    FloatType,
     Int,
     IntType,
     Model,
@@ -80,8 +81,10 @@ def min_size(struct: Struct, model: Model) -> int:
         found = field.type.base if isinstance(field.type, EnumType) else field.type
         if field.condition is not None or field.repeat is not None or field.size is not None:
             continue
-        if isinstance(found, IntType):
+        if isinstance(found, IntType | FloatType):
             bits += BYTE * found.width_bytes
+        elif field.terminator is not None and field.eos_error and field.consume:
+            bits += BYTE
         elif isinstance(found, BitsType):
             bits += found.width
         elif isinstance(found, UserType):

@@ -29,6 +29,7 @@ from compiler.frontend.model import (
     Struct,
     Ternary,
     Unary,
+    UserType,
     ValueInstance,
 )
 from compiler.targets.columns.lower.terms import (
@@ -48,6 +49,7 @@ from compiler.targets.columns.model.segment_layout import unsupported
 __all__ = [
     "BytesValue",
     "Failure",
+    "FloatValue",
     "Frame",
     "Io",
     "ListValue",
@@ -102,11 +104,22 @@ class VarintValue:
 
 @dataclass(frozen=True, slots=True)
 class BytesValue:
-    """Bytes: the variable with their position, their number, and whether they are present."""
+    """Bytes: the variable with their position, their number, and whether they are present.
+
+    `is_measured`: their number is in a variable that only reading them sets.
+    """
 
     start: str
     size: Term
     is_there: Term
+    is_measured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FloatValue:
+    """A float: the variable with its bits."""
+
+    bits: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +149,7 @@ class Frame:
         here: returns the current position in the stream.
         missing: makes the value of a member that has none yet, or raises.
         remember: sets a variable to a value instance that depends on the place in a stream.
+        there: by field, the condition under which it is there, where that is kept.
     """
 
     struct: Struct
@@ -148,6 +162,7 @@ class Frame:
     remember: Callable[[Frame, ValueInstance, Term], Term]
     values: dict[str, Value] = field(default_factory=dict)
     element: Value | None = None
+    there: dict[str, Term] = field(default_factory=dict)
 
     def member(self, name: str, place: Place) -> Value:
         """The value of a member."""
@@ -169,7 +184,7 @@ class Frame:
         raise unsupported(f"{name} is not known here", place)
 
 
-Value: TypeAlias = Term | VarintValue | BytesValue | ListValue | Frame | Failure
+Value: TypeAlias = Term | VarintValue | BytesValue | FloatValue | ListValue | Frame | Failure
 
 
 def lower(expr: Expr, frame: Frame, place: Place) -> Term:
@@ -206,6 +221,8 @@ def integer(value: Value, place: Place) -> Term:
         return value.value
     if isinstance(value, Term):
         return value
+    if isinstance(value, FloatValue):
+        raise unsupported("floats are supported as columns, not in expressions", place)
     raise unsupported("a number is expected here", place)
 
 
@@ -261,9 +278,19 @@ def _name(expr: Name, frame: Frame, place: Place) -> Value:
         return frame.parent
     if expr.kind == "self" and frame.element is not None:
         return frame.element
+    if expr.kind == "root":
+        root: Frame | None = frame
+        while root is not None and not _is_root(root, expr):
+            root = root.parent
+        if root is not None:
+            return root
     if expr.kind in ("field", "instance", "param"):
         return frame.member(expr.id, place)
     raise unsupported(f"{expr.id} is not supported here", place)
+
+
+def _is_root(frame: Frame, expr: Name) -> bool:
+    return isinstance(expr.type, UserType) and frame.struct.path == expr.type.path
 
 
 def _attribute(owner: Value, expr: Attribute, place: Place) -> Value:

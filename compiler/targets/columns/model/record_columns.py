@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from compiler.frontend.model import Column, Field, Model, Struct, UserType, ValueInstance
+from compiler.targets.columns.model.row_files import structs_in
 from compiler.targets.columns.model.segment_layout import is_part, unsupported
 
 __all__ = ["RecordColumn", "described", "nones", "record_columns"]
 
 _ARRAYS = {"int64": "Longs", "timestamp[ms, UTC]": "Longs", "int32": "Ints", "int8": "Tinies"}
+_ARRAYS |= {"float64": "Longs", "float32": "Ints"}  # their bits
+_BYTES = ("binary", "utf8")
 _BINARY = (("offsets", "Ints"), ("bytes", "Bytes"), ("validity", "Bytes"))
 
 
@@ -43,11 +46,11 @@ class RecordColumn:
     @property
     def is_binary(self) -> bool:
         """Whether it has bytes."""
-        return self.kind == "binary" or any(member.is_binary for member in self.members)
+        return self.kind in _BYTES or any(member.is_binary for member in self.members)
 
     def arrays(self) -> Iterator[tuple[str, str]]:
         """Names and types of its arrays."""
-        if self.kind == "binary":
+        if self.kind in _BYTES:
             yield from ((f"{self.path}_{part}", kind) for part, kind in _BINARY)
         elif self.members:
             yield f"{self.path}_offsets", "Ints"
@@ -55,26 +58,38 @@ class RecordColumn:
                 yield from member.arrays()
         else:
             yield f"{self.path}_values", _ARRAYS[self.kind]
+            if self.nullable:
+                yield f"{self.path}_validity", "Bytes"
 
     def counters(self) -> Iterator[tuple[str, int]]:
         """Variables that count what is used, and their slots."""
-        if self.kind == "binary":
+        if self.kind in _BYTES:
             yield f"{self.path}_used", self.slot
             if self.nullable:
                 yield f"{self.path}_nulls", self.slot + 1
+        elif self.nullable:
+            yield f"{self.path}_nulls", self.slot
         elif self.members:
             yield f"{self.path}_items", self.slot
             for member in self.members:
                 yield from member.counters()
 
 
-def record_columns(struct: Struct, model: Model) -> tuple[RecordColumn, ...]:
+def record_columns(
+    struct: Struct, model: Model, *, has_nulls: bool = False, prefix: str = ""
+) -> tuple[RecordColumn, ...]:
     """The columns of a record, in the order of its fields and then its instances.
+
+    Args:
+        struct: the record.
+        model: all schemas.
+        has_nulls: whether numbers that are not there are null; else they are their default.
+        prefix: what paths begin with, so that no column is called as a variable of the decoder.
 
     Raises:
         SchemaError: two of one name, or one of a type that is not supported there.
     """
-    columns = tuple(_Collector(model).of_struct(struct, "", ()))
+    columns = tuple(_Collector(model, has_nulls, prefix).of_struct(struct, "", ()))
     for column in columns:
         if sum(each.name == column.name for each in columns) > 1:
             raise unsupported(f"two record columns are called {column.name}", column.member.place)
@@ -84,8 +99,8 @@ def record_columns(struct: Struct, model: Model) -> tuple[RecordColumn, ...]:
 class _Collector:
     """Finds columns, and gives each its place in the state."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, model: Model, has_nulls: bool, prefix: str) -> None:
+        self._model, self._has_nulls, self._prefix = model, has_nulls, prefix
         self._slot = 0
 
     def of_struct(
@@ -94,19 +109,28 @@ class _Collector:
         """The columns of a struct, which need not be there if `optional`, and of what is nested in it."""
         for member in (*struct.fields, *struct.instances):
             if member.extensions.record_column is not None:
-                column = self._of_member(member, member.extensions.record_column, prefix, inside)
-                yield replace(column, nullable=column.nullable or (optional and column.kind == "binary"))
+                yield self._of_member(member, member.extensions.record_column, prefix, inside, optional)
             elif isinstance(member, Field) and isinstance(member.type, UserType) and is_part(member):
                 nested = self._model.struct(member.type.path)
                 is_optional = optional or member.condition is not None
                 yield from self.of_struct(nested, prefix, (*inside, member.id), is_optional)
+            elif isinstance(member, Field):
+                for key, nested in structs_in(member, self._model):
+                    yield from self.of_struct(nested, prefix, (*inside, key), optional=True)
 
     def _of_member(
-        self, member: Field | ValueInstance, column: Column, prefix: str, inside: tuple[str, ...]
+        self,
+        member: Field | ValueInstance,
+        column: Column,
+        prefix: str,
+        inside: tuple[str, ...],
+        optional: bool,
     ) -> RecordColumn:
-        own, path = self._slot, f"{prefix}{column.name}"
+        own, path = self._slot, f"{prefix or self._prefix}{column.name}"
         members: tuple[RecordColumn, ...] = ()
-        if column.type == "binary":
+        is_optional = optional or member.condition is not None
+        nullable = is_optional and column.type in _BYTES
+        if column.type in _BYTES:
             self._slot += 2
         elif column.type == "list<struct>":
             is_repeated = isinstance(member, Field) and member.repeat is not None
@@ -117,10 +141,12 @@ class _Collector:
             self._slot += 1
             members = tuple(self.of_struct(self._model.struct(member.type.path), f"{path}_", ()))
         elif column.type not in _ARRAYS:
-            known = ", ".join([*_ARRAYS, "binary", "list<struct>"])
+            known = ", ".join([*_ARRAYS, *_BYTES, "list<struct>"])
             detail = f"a record column of type {column.type} is not supported; supported are {known}"
             raise unsupported(detail, member.place)
-        nullable = column.type == "binary" and member.condition is not None
+        elif self._has_nulls and is_optional and member.extensions.default is None:
+            nullable = True
+            self._slot += 1
         return RecordColumn(
             column.name, path, column.type, nullable, member, inside, members, own, column.none
         )

@@ -122,6 +122,10 @@ class SegmentLayout:
         """The place of a column in a row."""
         return list(self.columns).index(name)
 
+    def contents(self) -> set[str]:
+        """The schemas of contents, which are no files."""
+        return {content.stem for segment in self.segments for content in segment.contents}
+
     def decoders(self) -> dict[str, list[tuple[Segment, Content]]]:
         """By schema: the contents whose records it has.
 
@@ -193,6 +197,8 @@ def _segment(schema: Schema, model: Model) -> Segment | None:
     if not isinstance(root.fields[0].type, UserType):
         return None
     entry = struct_of(root.fields[0], model)
+    if has_columns(entry, model):
+        return None  # its entries are rows: see `row_files`
     for body in entry.fields:
         if body.size is None or isinstance(body.type, BytesType):
             continue
@@ -208,6 +214,8 @@ def _segment(schema: Schema, model: Model) -> Segment | None:
 def _contents(member: Field, switch: SwitchType, model: Model) -> list[Content]:
     contents: dict[tuple[str, ...], Content] = {}
     for value, found in switch.cases:
+        if not isinstance(found, UserType):
+            raise unsupported("what an entry holds has to be a struct in all cases", member.place)
         struct = model.struct(found.path)
         if value is None and _has_any_columns(struct, model):
             raise unsupported("a case for all other values may have no columns", member.place)

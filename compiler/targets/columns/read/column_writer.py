@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from compiler.frontend.model import ValueInstance
 from compiler.targets.columns.lower.python_source import Function
-from compiler.targets.columns.lower.struct_values import BytesValue, Frame, integer
-from compiler.targets.columns.lower.terms import Term, stored, variable
+from compiler.targets.columns.lower.struct_values import (
+    BytesValue,
+    FloatValue,
+    Frame,
+    Value,
+    integer,
+    lower,
+)
+from compiler.targets.columns.lower.terms import TRUE, Term, logic, negate, stored, variable
 from compiler.targets.columns.model.record_columns import RecordColumn
 from compiler.targets.columns.model.segment_layout import unsupported
 
@@ -22,9 +30,8 @@ class ColumnWriter:
         """Write the value of a column into a row; `frame` is the struct that the column's member is in."""
         place = column.member.place
         value = frame.member(column.member.id, place)
-        if column.kind != "binary":
-            number = self.number(column, integer(value, place))
-            self._source.add(f"store({column.path}_values, {row}, {number})")
+        if not column.is_binary:
+            self._write_number(column, value, frame, row)
             return
         if not isinstance(value, BytesValue):
             raise unsupported("a binary column has to be of bytes", place)
@@ -36,6 +43,28 @@ class ColumnWriter:
             with self._source.block("else:"):
                 self._source.add(f"clear_bit({column.path}_validity, {row})", f"{column.path}_nulls += 1")
         self._source.add(f"store({column.path}_offsets, {row} + 1, {column.path}_used)")
+
+    def _write_number(self, column: RecordColumn, value: Value, frame: Frame, row: str) -> None:
+        if isinstance(value, FloatValue):
+            number = value.bits
+        else:
+            number = self.number(column, integer(value, column.member.place))
+        there = self._presence(column, frame) if column.nullable else TRUE
+        if there.value is None:
+            with self._source.block(f"if {negate(there).text}:"):
+                self._source.add(f"clear_bit({column.path}_validity, {row})", f"{column.path}_nulls += 1")
+        self._source.add(f"store({column.path}_values, {row}, {number})")
+
+    def _presence(self, column: RecordColumn, frame: Frame) -> Term:
+        """Whether a column's member is there, and all structs that lead to it."""
+        conditions = [frame.there.get(column.member.id, TRUE)]
+        if isinstance(column.member, ValueInstance) and column.member.condition is not None:
+            conditions.append(lower(column.member.condition, frame, column.member.place))
+        for name in reversed(column.inside):
+            assert frame.parent is not None
+            frame = frame.parent
+            conditions.append(frame.there.get(name, TRUE))
+        return logic("and", conditions[::-1])
 
     def number(self, column: RecordColumn, term: Term) -> str:
         """The text of a value to be stored, without conditions."""

@@ -35,9 +35,9 @@ from compiler.targets.columns.model.segment_layout import (
     unsupported,
 )
 from compiler.targets.columns.read.column_writer import ColumnWriter, owner_of
-from compiler.targets.columns.read.struct_reader import StructReader
+from compiler.targets.columns.read.value_reader import ValueReader
 
-__all__ = ["decoder"]
+__all__ = ["RecordDecoder", "decoder", "factory"]
 
 _STATE = {
     "batch": "BATCH",
@@ -50,47 +50,45 @@ _STATE = {
     "max_items": "MAX_ITEMS",
     "num_batches": "NUM_BATCHES",
 }
+_LOCALS = (
+    "data", "spans", "batches", "state", "status", "end", "head", "copies", "first_row", "start_row",
+    "end_row", "filled",
+)  # fmt: skip
 _CHANGING = ("batch", "record", "at", "row", "num_bytes")
 
 
-class _Decoder:
+class RecordDecoder:
     """Emitter of the function `decode` for one record struct."""
 
-    def __init__(self, layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> None:
+    # Whether numbers may be null; and what the names of options and arrays begin with, before the column's.
+    has_nulls = False
+    prefix = ""
+
+    def __init__(self, layout: SegmentLayout, content: Content, uses: list[tuple[Segment, Content]]) -> None:
         self._layout = layout
         self._uses = uses
-        self._content = uses[0][1]
+        self._content = content
         self._record = self._content.record
-        self.columns = record_columns(self._record, layout.model)
+        self.columns = record_columns(
+            self._record, layout.model, has_nulls=self.has_nulls, prefix=self.prefix
+        )
         self.arrays = [each for column in self.columns for each in column.arrays()]
         self._lists = {id(column.member): column for column in self.columns if column.members}
         self.of_batch: dict[str, Term] = {}  # values of columns that follow from the batch's header
         names = Names(
-            *(column.name for column in self.columns),
+            *(column.path for column in self.columns),
             *(name for name, _ in self.arrays),
             *(name for column in self.columns for name, _ in column.counters()),
             *_STATE,
-            *(
-                "data",
-                "spans",
-                "batches",
-                "state",
-                "status",
-                "end",
-                "head",
-                "copies",
-                "first_row",
-                "start_row",
-                "end_row",
-                "filled",
-            ),
+            *_LOCALS,
         )
         self._function = Function(layout.model, names)
         self._source = self._function.source
         self._columns = ColumnWriter(self._function)
-        self._reader = StructReader(self._function, "at", "end", lambda _is_missing: self._stop("DAMAGED"))
-        self._reader.read_list = self._read_list
-        self._reader.on_size = self._on_size
+        self.reader = ValueReader(self._function, "at", "end", lambda _is_missing: self._stop("DAMAGED"))
+        self.reader.has_nulls = self.has_nulls
+        self.reader.read_list = self._read_list
+        self.reader.on_size = self._on_size
         self._is_bounded = self._content.records is None
         self._size = "end - at"
 
@@ -183,7 +181,7 @@ class _Decoder:
         with source.block("while row < end_row:"):
             frame = self._read(table)
             self._write(frame)
-            source.add(f"at = {self._reader.here.text}", "row += 1")
+            source.add(f"at = {self.reader.here.text}", "row += 1")
         self._write_of_batch()
         source.add("record = row - first_row")
         with source.rarely("status != DONE"):
@@ -211,8 +209,8 @@ class _Decoder:
         self._size = size
 
     def _read(self, table: Frame) -> Frame:
-        reader = self._reader
-        frame = reader.frame(self._record, Io(Position("at"), "end"))
+        reader = self.reader
+        frame = reader.frame(self._record, Io(Position("at"), "end"), self._around(table))
         frame.values.update(self._params(table, self._content))
         reader.read_fields(frame, self._record.fields)
         reader.finish()
@@ -224,6 +222,10 @@ class _Decoder:
             self._bound(f"{reader.here.text} - at")
         return frame
 
+    def _around(self, _table: Frame) -> Frame | None:
+        """What `_parent` is in a record; in a batch it has parameters instead."""
+        return None
+
     def _on_size(self, size: Term) -> None:
         """Note the size of a record, that of its first struct with a size."""
         if not self._is_bounded:
@@ -233,7 +235,7 @@ class _Decoder:
     # Lists
 
     def _read_list(self, frame: Frame, field: Field) -> None:
-        reader = self._reader
+        reader = self.reader
         if (
             field.repeat is None
             or field.repeat.kind != "expr"
@@ -251,13 +253,13 @@ class _Decoder:
 
     def _read_items(self, frame: Frame, field: Field, kind: UserType, count: Term) -> None:
         """Read the items of a list; columns' usage is counted in the state, as most records have no items."""
-        source, reader = self._source, self._reader
+        source, reader = self._source, self.reader
         column = self._lists.get(id(field))
         counters = [*column.counters()] if column is not None else []
         for name, number in counters:
             source.let(name, f"load(state, {_slot(number)})")
         if column is not None:
-            self._no_room(f"{column.name} and {column.path}_items + {count.text} > max_items")
+            self._no_room(f"{column.path} and {column.path}_items + {count.text} > max_items")
         struct = self._layout.model.struct(kind.path)
         with source.block(f"for _ in range({count.text}):"):
             name = f"{frame.prefix}{field.id}_"
@@ -268,17 +270,17 @@ class _Decoder:
             reader.finish()
             reader.settle()
             if column is not None:
-                with source.block(f"if {column.name}:"):
+                with source.block(f"if {column.path}:"):
                     self._write_item(column, element)
         with source.rarely("status != DONE"):
             source.add("break")
         if column is not None:
-            with source.block(f"if {column.name}:"):
+            with source.block(f"if {column.path}:"):
                 source.add(*(f"store(state, {_slot(number)}, {name})" for name, number in counters))
 
     def _count(self, count: Term, field: Field) -> None:
         """Refuse more items than bytes that are left: that is damage, not a lack of room."""
-        reader = self._reader
+        reader = self.reader
         assert isinstance(field.type, UserType)
         if not min_size(self._layout.model.struct(field.type.path), self._layout.model):
             raise unsupported("a repeated struct that may be empty is not supported in a record", field.place)
@@ -313,13 +315,13 @@ class _Decoder:
 
     def _unread(self, table: Frame, inside: tuple[str, ...]) -> Frame:
         """A record of which nothing is read, or the struct in it that some fields lead to."""
-        frame = self._reader.frame(self._record, Io(None, "end"))
+        frame = self.reader.frame(self._record, Io(None, "end"))
         frame.values.update(self._params(table, self._content))
         for name in inside:
             member = frame.struct.member(name)
             assert isinstance(member, Field)
             struct = struct_of(member, self._layout.model)
-            frame = self._reader.frame(struct, Io(None, "end"), frame, name)
+            frame = self.reader.frame(struct, Io(None, "end"), frame, name)
         return frame
 
     def _write_of_batch(self) -> None:
@@ -335,7 +337,7 @@ class _Decoder:
         for column in self.columns:
             if column.name in self.of_batch:
                 continue
-            with self._source.block(f"if {column.name}:"):
+            with self._source.block(f"if {column.path}:"):
                 if column.members:
                     items = f"load(state, {_slot(column.slot)})"
                     self._source.add(f"store({column.path}_offsets, row + 1, {items})")
@@ -355,15 +357,19 @@ def decoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple
         layout: all there is.
         uses: the contents that have these records.
     """
-    writer = _Decoder(layout, uses)
+    return factory(RecordDecoder(layout, uses[0][1], uses), layout)
+
+
+def factory(writer: RecordDecoder, layout: SegmentLayout) -> tuple[list[str], list[str]]:
+    """What describes a decoder's columns, and its factory."""
     body = writer.lines()
-    names = [column.name for column in writer.columns if column.name not in writer.of_batch]
-    copying = [column.name for column in writer.columns if column.is_binary]
+    names = [column.path for column in writer.columns if column.name not in writer.of_batch]
+    copying = [column.path for column in writer.columns if column.is_binary]
     options = [f"{name}: bool" for name in names]
     arrays = [("data", "Bytes"), ("spans", "Longs"), ("batches", "Longs"), ("state", "Longs"), *writer.arrays]
     head = ["RECORD_COLUMNS = (", *(f"    {line}," for line in described(writer.columns)), ")"]
     head.append(nones(writer.columns))
-    factory = [
+    text = [
         *bracketed("def decoder(", ["*", *options], ") -> Decode:"),
         '    """A function that appends the records of batches to the arrays of columns that are wanted.',
         "",
@@ -383,4 +389,4 @@ def decoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple
         "",
         "    return decode",
     ]
-    return head, factory
+    return head, text

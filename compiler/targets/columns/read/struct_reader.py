@@ -260,6 +260,7 @@ class StructReader(Cursor):
                 self.source.move(MOVING, size.text)
         else:
             self.source.move(MOVING, size.text)
+        self.moved()
         return BytesValue(start, size, condition)
 
     def _to_end(self, name: str) -> BytesValue:

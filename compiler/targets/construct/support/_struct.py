@@ -90,6 +90,7 @@ class Struct(Construct):  # type: ignore[misc]
             *self.placed,
             *(lazy for lazy in self.lazy.values() if isinstance(lazy, Opened)),
         ]
+        self.has_views = any(lazy.is_placed for lazy in self.lazy.values())
         self.shown = [at for at in self.placed if not at.is_number]
         self.has_bytes = any(at.is_bytes for at in self.placed)
         self.runs = list(_runs(self.by_name.values()))

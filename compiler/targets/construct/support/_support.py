@@ -26,13 +26,13 @@ from ._fields import (
     Enum,
     Rest,
     Sized,
-    Terminated,
     Valid,
 )
 from ._instances import At, Codec, Opened, Region, Value, packed_of
 from ._members import Checksum, Constant, Default, Derived, If, IfRoom, Switch, With
 from ._stream import Window
 from ._struct import Struct
+from ._text import Cut, Float, Terminated, Text
 from ._tree import (
     BuildingError,
     CircularError,
@@ -59,11 +59,13 @@ __all__ = [
     "Codec",
     "CodecError",
     "Constant",
+    "Cut",
     "Default",
     "Derived",
     "Draft",
     "Enum",
     "ExpressionError",
+    "Float",
     "If",
     "IfRoom",
     "MissingError",
@@ -75,6 +77,7 @@ __all__ = [
     "Struct",
     "Switch",
     "Terminated",
+    "Text",
     "Tree",
     "Valid",
     "Value",
