@@ -205,7 +205,13 @@ class Resolver:
                 return FloatType(width, big_endian is not False)
             return IntType(width, kind == "s", big_endian is not False or width == 1)
         if text in ("str", "strz") and entries is not None:
-            return StrType(self._encoding(declared, entries, place), text == "strz")
+            encoding, ends = (
+                self._encoding(declared, entries, place),
+                text == "strz" or "terminator" in entries,
+            )
+            if ends and encoding.upper().startswith(("UTF-16", "UTF-32")):
+                raise place.error(f"a text in {encoding} ends before more than one byte: not supported")
+            return StrType(encoding, text == "strz")
         if _OTHER.fullmatch(text) and text != "bool":
             supported = f"{BUILT_IN_LISTED}, and the schemas' own types; without a type, bytes"
             raise place.error(f"the type {text} is not supported; supported are {supported}")

@@ -39,7 +39,7 @@ def test_a_module_is_typed_and_documented(stem: str) -> None:
 @pytest.mark.parametrize("path", sorted(GENERATED.glob("*.py")), ids=lambda path: path.name)
 def test_a_module_imports_construct_and_its_siblings_only(path: Path) -> None:
     allowed = {"__future__", "collections", "construct", "crc32c", "difflib", "enum", "functools", "io"}
-    allowed |= {"typing", "zlib"}
+    allowed |= {"struct", "typing", "zlib"}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             assert node.module is not None and node.module.split(".")[0] in allowed

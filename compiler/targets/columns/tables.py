@@ -60,7 +60,8 @@ def read_rows(module: ModuleType, kaitai: Any, data: bytes | memoryview, compile
     """
     options = dict.fromkeys(inspect.signature(module.decoder).parameters, True)
     decode = module.decoder(**options)
-    arrays = _arrays(decode, np.frombuffer(data, np.uint8), module.LEN_LEAST_ROW)
+    source, has_lists = np.frombuffer(data, np.uint8), any(column[3] for column in module.RECORD_COLUMNS)
+    arrays = _arrays(decode, source, 1 if has_lists else module.LEN_LEAST_ROW)
     state = arrays["state"]
     status = _run(module.decoder, options, arrays) if compiled else decode(**arrays)
     if status != DONE:
@@ -84,7 +85,7 @@ def _arrays(decode: Any, source: Any, least: int) -> dict[str, Any]:
     }
     arrays = {}
     for name, parameter in inspect.signature(decode).parameters.items():
-        length = size + _SLACK if name.endswith("_bytes") else max(rows, size) + 1
+        length = size + _SLACK if name.endswith("_bytes") else rows + 1
         fill = 255 if name.endswith("_validity") else 0
         arrays[name] = given.get(name)
         if arrays[name] is None:
