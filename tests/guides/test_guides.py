@@ -22,14 +22,19 @@ GUIDES = [
 ]
 # Pages that read recorded bytes for those who have a clone; the wheel is tried with the guides.
 CONCEPTS = sorted(ROOT.glob("docs/concepts/*.md"))
-# Pages whose blocks need Spark, which takes seconds.
-WITH_SPARK = {"docs/tutorial/3-records-to-tables.md", "docs/cookbook/tables.md"}
+# The marker of pages whose blocks need more than Python.
+MARKERS = {
+    "docs/cookbook/tables.md": pytest.mark.spark,
+    "docs/tutorial/2-schema-to-parser.md": pytest.mark.node,
+    "docs/tutorial/3-records-to-tables.md": pytest.mark.spark,
+    "docs/tutorial/5-format-of-your-own.md": pytest.mark.node,
+}
 
 
 def of(page: Path) -> object:
     """The page as a parameter, with its name and its markers."""
     name = page.relative_to(ROOT).as_posix()
-    return pytest.param(page, id=name, marks=[pytest.mark.spark] if name in WITH_SPARK else [])
+    return pytest.param(page, id=name, marks=[MARKERS[name]] if name in MARKERS else [])
 
 
 def follow(text: str, folder: Path, **variables: str) -> None:
