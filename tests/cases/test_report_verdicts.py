@@ -78,7 +78,7 @@ def test_compressed_segments_are_named_in_the_verdict(folder: Path, report: Repo
 def test_topics_that_were_not_asked_for_are_no_part_of_the_verdict(report: Report) -> None:
     _status, said = report("--subscribe", "multi")
     assert "in what was read." in said
-    assert "Not read: other topics: they were not asked for" in said
+    assert "Not read: other topics: they were not requested" in said
 
 
 def test_a_torn_batch_below_the_high_watermark_is_lost(folder: Path, report: Report) -> None:

@@ -124,7 +124,7 @@ def test_cut_where_an_entry_ends(
     out = capfd.readouterr().out
     offset = entries_of(made)[-1].last_offset
     assert f"cut: the first {cut} of {ends[-1]} bytes, up to offset {offset}" in out
-    assert "cut inside of bytes 0 to 18284; cut: the first 2000 of 18534 bytes" in out
+    assert "cut inside bytes 0 to 18284; cut: the first 2000 of 18534 bytes" in out
     assert (here / "made" / f"shapes-0-{0:020}.log").stat().st_size == 2000
 
 

@@ -29,18 +29,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="write a segment in another message format, or with another codec",
         description="Write a segment in another message format, as Kafka's brokers did: up to magic 2, as "
         "they stored messages of old producers, or down to 1 or 0, as they served old consumers. Batches "
-        "that have the format already, or an older one on the way down, are copied byte for byte. "
-        "Information that the format cannot hold is counted on standard output. With --codec the format "
-        "stays: each batch is recompressed, as by a topic's compression.type, with the same records, "
-        "offsets and header.",
+        "that have the message format to write already, or an older one on the way down, are copied byte "
+        "for byte. Information that the message format to write cannot hold is counted on standard output. "
+        "With --codec the message format to write stays: each batch is recompressed, as by a topic's "
+        "compression.type, with the same records, offsets and header.",
         epilog="Exit status: 0 done, 1 damage (all sound batches were converted), 2 wrong usage, a file "
-        "that cannot be opened or a batch that the format cannot hold (nothing was written), 3 the output "
-        "could not be written.",
+        "that cannot be opened or a batch that the message format to write cannot hold (nothing was "
+        "written), 3 the output could not be written.",
     )
     parser.add_argument("source", metavar="SRC", help="a .log file; - reads standard input")
     parser.add_argument("destination", metavar="DEST", help="a new file, outside the partition of SRC")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--to-magic", type=int, choices=(0, 1, 2, 3), help="the format")
+    what.add_argument("--to-magic", type=int, choices=(0, 1, 2, 3), help="the message format to write")
     what.add_argument(
         "--codec",
         metavar="CODEC[:LEVEL]",
@@ -55,16 +55,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--first-offset",
         type=int,
         metavar="N",
-        help="going down: leave out records below this offset, from uncompressed batches",
+        help="to magic 0 or 1: leave out records below this offset, from uncompressed batches",
     )
     parser.add_argument(
-        "--leader-epoch", type=int, metavar="N", help="going up: epoch of new batches; default: -1"
+        "--leader-epoch", type=int, metavar="N", help="to magic 2: epoch of new batches; default: -1"
     )
     parser.add_argument(
         "--batch-size",
         type=int,
         metavar="BYTES",
-        help="going up: bytes of messages per batch; 0 makes one batch of each message; default: 16384",
+        help="to magic 2: bytes of messages per batch; 0 makes one batch of each message; default: 16384",
     )
     parser.add_argument(
         "--experimental-magic3",
@@ -154,7 +154,7 @@ def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversio
     if arguments.metadata_first and not arguments.experimental_magic3:
         raise OptionError("--metadata-first is for --experimental-magic3")
     if arguments.experimental_magic3:
-        _refuse_options(arguments, "other formats than magic 3", "first_offset", "batch_size", "leader_epoch")
+        _refuse_options(arguments, "formats other than magic 3", "first_offset", "batch_size", "leader_epoch")
         return convert_magic3(
             arguments.source,
             arguments.to_magic,
@@ -163,11 +163,11 @@ def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversio
             on_damage=on_damage,
         )
     if arguments.to_magic == 2:
-        _refuse_options(arguments, "going down, to magic 0 or 1", "first_offset")
+        _refuse_options(arguments, "conversions to magic 0 or 1", "first_offset")
         options = {"batch_size": arguments.batch_size, "partition_leader_epoch": arguments.leader_epoch}
         options = {name: value for name, value in options.items() if value is not None}
         return up_convert(arguments.source, on_damage=on_damage, **options)
-    _refuse_options(arguments, "going up, to magic 2", "batch_size", "leader_epoch")
+    _refuse_options(arguments, "conversions to magic 2", "batch_size", "leader_epoch")
     return down_convert(
         arguments.source, arguments.to_magic, first_offset=arguments.first_offset, on_damage=on_damage
     )

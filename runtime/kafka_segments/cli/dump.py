@@ -1,7 +1,7 @@
 """Subcommand `dump`: the content of segment files, in file order, as JSON lines or as text.
 
 Strategy: one pass over the events of each file. With `--offsets` the line of a batch is delayed until one of
-its records is in the range, and batches outside of it are not decoded.
+its records is in the range, and batches outside it are not decoded.
 """
 
 from __future__ import annotations

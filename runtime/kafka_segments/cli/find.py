@@ -119,7 +119,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("text", "jsonl", "arrow", "parquet"),
         default="text",
-        help="default: text, for people; jsonl has the lines of dump",
+        help="default: text, for people; jsonl prints the lines of dump",
     )
     parser.add_argument("--count", action="store_true", help="print only the number of records")
     parsing.add_count(parser, "--limit", "stop after N records")

@@ -132,7 +132,7 @@ def check_is_log(segment: Segment) -> None:
 
 
 def is_single_file(path: str) -> bool:
-    """Return whether a path is a file of this machine outside of a partition's directory."""
+    """Return whether a path is a file of this machine outside a partition's directory."""
     if is_address(path) or not os.path.isfile(path):
         return False
     directory, name = os.path.split(os.path.abspath(path))

@@ -50,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--level", choices=LEVELS, default="copies", help="what each line describes; default: copies"
     )
     levels.add_argument(
-        "-l", dest="level", action="store_const", const="segments", help="the same as --level segments"
+        "-l", dest="level", action="store_const", const="segments", help="short for --level segments"
     )
     parser.add_argument(
         "--headers",

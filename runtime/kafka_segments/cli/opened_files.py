@@ -67,8 +67,8 @@ class CommittedFiles:
             self._partition = open_partition_of(self._places, path, **self._options)
             if not self._partition.is_whole:
                 console.say(
-                    f"{path}: no live segment in a partition's directory, so transactions are judged by this "
-                    "file alone: of one that ends elsewhere, nothing is printed"
+                    f"{path}: not a live segment in a partition's directory, so transactions are judged by "
+                    "this file alone; nothing is printed of one that ends elsewhere"
                 )
         return self._partition.open_isolated(path)
 

@@ -42,13 +42,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "sizes of batches, producers, transactions, leader epochs, missing offsets, and a map of the damage "
         "in each segment. Headers are read, checksums verified; no message content is in the page unless "
         "--with-payload asks for it.",
-        epilog="Exit status: 0 clean, 1 damage, missing offsets, doubt about a transaction or a file beside "
-        "the segments that is wrong (the page is written), 2 something that cannot be opened (the page has "
-        "the rest), or wrong usage, 3 the page could not be written.",
+        epilog="Exit status: 0 clean, 1 damage, missing offsets, a transaction in doubt or a wrong file "
+        "beside the segments (the page is written), 2 a path that cannot be opened (the page has the rest), "
+        "or wrong usage, 3 the page could not be written.",
     )
     parsing.add_sources(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="the page: a file that does not exist"
+        "-o", "--output", required=True, metavar="FILE", help="the page to write: a file that does not exist"
     )
     parser.add_argument(
         "--with-payload",
@@ -56,17 +56,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="also show the bytes of damaged places, and the first and last messages of each partition that "
         "is shown in detail: keys, values and headers",
     )
-    parsing.add_no_crc(parser, "trust the batches' checksums: damage inside of batches is not found")
+    parsing.add_no_crc(parser, "do not verify batch checksums: damage inside batches is not found")
     parser.add_argument(
         "--max-partitions",
         type=int,
         default=12,
         metavar="N",
-        help=f"show so many partitions in detail, at most {_MAX_DETAILS}: those with damage first, then the "
-        "largest; default: 12",
+        help=f"show this many partitions in detail, at most {_MAX_DETAILS}: those with damage first, then "
+        "the largest; default: 12",
     )
     parsing.add_options(parser, "subscribe", "subscribePattern")
-    parsing.add_named_options(parser, f"which files count: {', '.join(_OPTIONS)}", flags=("--option",))
+    parsing.add_named_options(parser, f"which files to read: {', '.join(_OPTIONS)}", flags=("--option",))
     parsing.add_examples(
         parser,
         ("report /var/lib/kafka/data -o logs.html", "one page about all partitions"),
@@ -161,7 +161,7 @@ def _logs(
         if not chosen and not single:
             raise OptionError("there is no segment to report on in these paths", path=", ".join(paths))
         if not is_all:
-            skipped.append(SkippedFiles(("other topics",), "they were not asked for"))
+            skipped.append(SkippedFiles(("other topics",), "they were not requested"))
         yield from ((log, True) for log in chosen)
     yield from ((_log_of(path), False) for path in single)
 

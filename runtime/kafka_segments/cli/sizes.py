@@ -36,9 +36,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "sizes",
         help="measure how large segments would be in other formats and codecs",
         description="Encode the records of segments in other message formats, with other codecs, levels and "
-        "batch sizes, and print the bytes, their ratio to the present bytes, CPU time and records per "
-        "batch. No file is written. Of more than 16 MiB only a sample is read, and the output says so; "
-        "--whole reads everything.",
+        "batch sizes, and print the sizes, their ratio to the present size, CPU time and records per batch. "
+        "No file is written. Of more than 16 MiB, only a sample is read, and the output says so; --whole "
+        "reads everything.",
         epilog="Exit status: 0 clean, 1 damage in what was read, 2 wrong usage or a file that cannot be "
         "opened, 3 the output could not be written.",
     )

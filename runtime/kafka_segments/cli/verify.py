@@ -47,8 +47,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "producers and names, and compare copies with each other. Normal behaviour of brokers is not "
         "reported: what the log cleaner removes, what a killed broker leaves, and, with --live, an "
         "unfinished last batch. Nothing is written.",
-        epilog="Exit status: 0 clean, 1 findings, 2 wrong usage or something that cannot be opened (the "
-        "rest was verified), 3 the output could not be written. docs/verify-reference.md lists the checks.",
+        epilog="Exit status: 0 clean, 1 findings, 2 wrong usage or a path that cannot be opened (the rest "
+        "was verified), 3 the output could not be written. docs/verify-reference.md lists the checks.",
     )
     parsing.add_sources(parser, "; - reads a segment from standard input")
     _add_choice(parser)

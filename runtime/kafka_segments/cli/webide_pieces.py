@@ -108,7 +108,7 @@ def _segment_piece(segment: Segment, source: Source) -> tuple[WebidePiece, bool]
         if entry.end_position > MAX_LEN_PIECE:
             if not isinstance(entry, Batch) or end == 0:
                 end = MAX_LEN_PIECE
-                notes.append(f"cut inside of bytes {entry.position} to {entry.end_position}")
+                notes.append(f"cut inside bytes {entry.position} to {entry.end_position}")
             break
         end = entry.end_position
         if isinstance(entry, Batch):

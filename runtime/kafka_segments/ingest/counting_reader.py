@@ -87,7 +87,7 @@ class CountingReader(SplitReader):
         self._num_outside = 0
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield the data records of the split, as `read_split` does, without any outside of its range.
+        """Yield the data records of the split, as `read_split` does, without any outside its range.
 
         Raises:
             KafkaFormatError: as `read_split`.

@@ -1,6 +1,6 @@
 """Glob patterns of names and paths, as in Hadoop and Spark's file options.
 
-`*` matches any characters, `?` one, `[ab]` and `[a-c]` one of a set, `[^a]` and `[!a]` one outside of it,
+`*` matches any characters, `?` one, `[ab]` and `[a-c]` one of a set, `[^a]` and `[!a]` one outside it,
 `{ab,c}` one of the alternatives; a backslash escapes the next character. In a path a pattern matches within a
 name, except for braces, which may contain a `/`.
 

@@ -198,7 +198,7 @@ class Patience:
                 self._has_answered = True
                 result: T = answer.value
                 return result
-            # Raised outside of the handler, without the library's exception as context.
+            # Raised outside the handler, without the library's exception as context.
             if isinstance(error, KafkaFormatError) or not isinstance(error, _of_library()):
                 raise error
             notified = self._notice_of(error)

@@ -193,7 +193,7 @@ class StoredObjects:
         except (exceptions.BaseError, OSError, ValueError) as error:
             is_refused = _REFUSED.search(f"{type(error).__name__} {error}") is not None
             said = " ".join(str(error).partition("\n\nDebug source")[0].split())
-        # Raised outside of the handler, without the library's exception as context.
+        # Raised outside the handler, without the library's exception as context.
         for secret in secrets_of(self._settings):
             said = said.replace(secret, "***")
         said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."

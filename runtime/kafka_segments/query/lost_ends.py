@@ -61,7 +61,7 @@ def lost_swaps(
 
 
 def not_left_out(log: PartitionLog, first: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of an offset range outside of deliberately excluded segments, as `[first, stop)`.
+    """Yield the parts of an offset range outside deliberately excluded segments, as `[first, stop)`.
 
     Args:
         log: the partition.

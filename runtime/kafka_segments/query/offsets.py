@@ -289,7 +289,7 @@ def _timestamp(bound: Bound, log: PartitionLog) -> int | None:
 
 
 def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[int, int | None]:
-    """The available part of a range; requested offsets outside of it are lost."""
+    """The available part of a range; requested offsets outside it are lost."""
     by_start, by_end = (
         _number(bound, view.log) not in (None, special)
         for bound, special in ((query.start, EARLIEST), (query.end, LATEST))

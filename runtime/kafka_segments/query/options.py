@@ -118,7 +118,7 @@ _TABLE = (
         "`FAILFAST`, `PERMISSIVE` or `DROPMALFORMED`", "FAILFAST"),
     Option("read", "checkCrc", values.to_boolean, "verify batch checksums", "true", flag="--no-crc"),
     Option("read", "maxDecompressedBytes", values.size_from(1),
-        "bytes that one batch may decompress to, for example `64m`; larger batches are damage",
+        "limit for the decompressed size of a batch, for example `64m`; larger batches are damage",
         f"{DEFAULT_MAX_DECOMPRESSED >> 20}m", flag="--max-decompressed-bytes", metavar="BYTES"),
     Option("read", "replicas", values.one_of("first", "best", "unchecked"),
         "use of other copies of a partition: `first`, `best` or `unchecked`", "first"),

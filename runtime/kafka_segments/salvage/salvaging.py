@@ -82,7 +82,7 @@ def salvage(
 
     Args:
         sources: log directories, partitions' directories, tiers, segments, or patterns of these.
-        destination: a directory that does not exist or is empty, outside of the sources; None for a dry run.
+        destination: a directory that does not exist or is empty, outside the sources; None for a dry run.
         places: opens files.
         retention_ms: of the topics; -1 for none.
         jobs: how many partitions are worked on at a time.

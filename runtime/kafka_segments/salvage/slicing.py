@@ -1,6 +1,6 @@
 """Slice: the batches of a partition that hold some offsets or times, in a directory of their own.
 
-Whole batches are copied byte for byte, so the first and the last may have records outside of the range.
+Whole batches are copied byte for byte, so the first and the last may have records outside the range.
 """
 
 from __future__ import annotations

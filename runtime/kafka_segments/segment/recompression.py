@@ -96,7 +96,7 @@ def recompress(
     for byte are control batches, which brokers never compress, batches without records, batches that have the
     codec already if no level is given, and messages of magic 0 and 1 without a wrapper.
     A wrapper stays a wrapper; without compression it becomes the messages in it. Records of batches are not
-    decoded: what disagrees inside of one with a right checksum stays in it. A batch that does not decompress
+    decoded: what disagrees inside one with a right checksum stays in it. A batch that does not decompress
     is damage, and left out. Needs the extra `construct`.
 
     Args:

@@ -51,7 +51,7 @@ class SoundRun:
 
     @property
     def is_cleaned(self) -> bool:
-        """Whether offsets are missing inside of a batch."""
+        """Whether offsets are missing inside a batch."""
         return self.num_lacking > 0
 
     def follows(self, other: SoundRun) -> bool:

@@ -51,7 +51,7 @@ class VerifiedEntry(NamedTuple):
         is_transactional: part of a transaction.
         is_control: a control batch.
         is_whole: no record of it was removed, and its timestamps are as they were written.
-        has_ordered_records: the offsets of its records increase, and are inside of its own.
+        has_ordered_records: the offsets of its records increase, and are inside its own.
         is_append_time: a broker has set its timestamps (LogAppendTime).
         is_overflowing: its last offset by the header is below the first one, or above the greatest.
         crc: as it is stored.

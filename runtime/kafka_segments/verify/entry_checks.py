@@ -79,7 +79,7 @@ class EntryChecks:
         has_transactions: whether there was a batch or marker of a transaction.
         first_offset: the lowest in the current segment; None if it has no entry so far.
         last_offset: the highest there.
-        cleaned: paths of segments where offsets are missing between or inside of entries.
+        cleaned: paths of segments where offsets are missing between or inside entries.
     """
 
     def __init__(self, sink: CheckSink, producers: ProducerChecks, limits: EntryLimits) -> None:

@@ -106,7 +106,7 @@ class Windows:
         return int(self._counted[row]) if offsets is None else int(offsets[self._start + row].as_py())
 
     def check_arrays(self) -> None:
-        """Check columns for offsets outside of their buffers, before a message reads their values.
+        """Check columns for offsets outside their buffers, before a message reads their values.
 
         Raises:
             EncodeError: such a column.

@@ -63,7 +63,7 @@ def iter_incoming(data: Data) -> Iterator[Incoming]:
 
 
 def check_array(name: str, column: pa.Array, row: int, *, is_full: bool) -> None:
-    """Refuse a column with offsets outside of its buffers.
+    """Refuse a column with offsets outside its buffers.
 
     Encoders check every offset before use. So the full check, which takes a tenth of the encoding, is only
     for other readers of values: Arrow's casts, and messages.

@@ -23,7 +23,7 @@ MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, st
 
 MAX_LEN_MESSAGE = 4 << 20
 """Bytes of a key or value that are read: as JSON values and text, they take a hundred times the memory."""
-_LARGE, _SMALL = 1e7, 1e-3  # outside of these Java writes exponents
+_LARGE, _SMALL = 1e7, 1e-3  # outside these Java writes exponents
 
 
 def json_text(value: Any) -> str:

@@ -22,7 +22,7 @@ _MAX_DISTINCT = 0.5
 
 
 def repeating_columns(rows: pa.Table) -> list[str]:
-    """Return the paths of columns, and of values inside of lists, maps and structs, of which half repeat.
+    """Return the paths of columns, and of values inside lists, maps and structs, of which half repeat.
 
     Args:
         rows: the first ones of a file.

@@ -1,6 +1,6 @@
 """Files of a table in a directory of this machine: fsynced, linked where one act decides, renamed.
 
-Others may have written what is in the directory: no link in it is followed, nothing outside of it is touched.
+Others may have written what is in the directory: no link in it is followed, nothing outside it is touched.
 
 Strategy of `create`: what has its name is never removed again, whatever happens afterwards, for another
 process may have seen it and built on it. Where there are no hard links, a file is renamed under a lock: a

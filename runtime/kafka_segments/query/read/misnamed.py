@@ -3,7 +3,7 @@
 Strategy: each offset is read by the split that has it by name, so it comes once. A split searches other
 segments for offsets missing at either end of its own (`SegmentFinder.elsewhere`), but not for gaps in the
 middle, which the cleaner may have made. So an entry in the wrong segment is lost if the right one has entries
-before and after it. So is an entry in the middle of a segment, outside of the range of its first and last
+before and after it. So is an entry in the middle of a segment, outside the range of its first and last
 entries.
 """
 
@@ -77,7 +77,7 @@ def _unread(
     Args:
         offsets: of entries in this segment.
         named: offsets of the other segment by name; contain `offsets`.
-        extent: of the other segment's entries; missing offsets outside of it are searched.
+        extent: of the other segment's entries; missing offsets outside it are searched.
         found: extent of this segment's entries, within which it is searched; None if it is not searched.
     """
     low, high = offsets

@@ -85,7 +85,7 @@ def compare_copies(split: Split, places: Places) -> int:
         places: filesystems by path.
 
     Returns:
-        The number of batches, and of messages outside of wrappers, found in two copies.
+        The number of batches, and of messages outside wrappers, found in two copies.
 
     Raises:
         ReplicaMismatchError: two batches with the same first offset and leader epoch differ, or two messages

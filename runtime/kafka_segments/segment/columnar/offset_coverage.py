@@ -170,7 +170,7 @@ class OffsetCoverage:
         )
 
     def _look_outside(self, firsts: Offsets, lasts: Offsets) -> None:
-        """Record entries outside of the segment's range by the names."""
+        """Record entries outside the segment's range by the names."""
         base, end = self._named
         if firsts.min() < base:
             found = (firsts < base) & (firsts >= 0)

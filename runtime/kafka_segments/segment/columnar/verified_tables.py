@@ -88,7 +88,7 @@ class _Window(SoundBatches):
 
 
 class _WindowReader(ColumnarReader):
-    """Reader that yields a `_Window` for its entries, and a `_Read` for sound ones outside of windows."""
+    """Reader that yields a `_Window` for its entries, and a `_Read` for sound ones outside windows."""
 
     def __init__(self, source: Source, *, check_crc: bool, max_decompressed: int, max_read: int) -> None:
         super().__init__(

@@ -273,7 +273,7 @@ def _last_offset(batch: Batch) -> int:
 
 
 def _offset(value: int) -> int | None:
-    """Return `value`, or None outside of Java's long: the neighbour of the least or greatest offset."""
+    """Return `value`, or None outside Java's long: the neighbour of the least or greatest offset."""
     return value if value == formats.wrap_long(value) else None
 
 

@@ -1,4 +1,4 @@
-"""Messages inside of a damaged wrapper that look like entries of the segment.
+"""Messages inside a damaged wrapper that look like entries of the segment.
 
 Strategy: codecs copy bytes that do not repeat (literals of lz4 and snappy, stored blocks of lz4 and gzip), so
 a message inside a wrapper can look like an entry: length, magic and checksum are right. If the wrapper is

@@ -13,7 +13,7 @@ LOSSES = {
     "timestamps": "timestamps of records, which magic 0 does not have",
     "log_append_times": "batches and messages with LogAppendTime, which magic 0 does not have",
     "control_batches": "control batches, without which aborted records look like any others",
-    "control_records": "the records in those",
+    "control_records": "the records in these control batches",
     "transactional_batches": "batches of transactions, which then look like any others",
     "producer_ids": "batches that named their producer: its id and epoch",
     "sequences": "batches whose records had sequence numbers",

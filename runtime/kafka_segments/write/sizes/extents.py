@@ -1,6 +1,6 @@
 """Parts of a file that hold data: all of it but the holes of a sparse file, and the zeros at its end.
 
-A hole reads as zeros. No entry begins inside of one, except for zeros that its first field begins with.
+A hole reads as zeros. No entry begins inside one, except for zeros that its first field begins with.
 """
 
 from __future__ import annotations
