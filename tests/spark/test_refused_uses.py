@@ -30,7 +30,7 @@ def test_older_sparks_are_referred_to_ingest(monkeypatch: pytest.MonkeyPatch) ->
     forget(monkeypatch, ["kafka_segments.spark.streams.stream_reader"])
     source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a"}))
     reader = source.streamReader(source.schema())
-    words = rf"need Spark 4\.2 or newer, and this is {pyspark.__version__}.*`kafka-segments ingest SRC DEST`"
+    words = rf"need Spark 4\.2 or newer, but this is {pyspark.__version__}.*`kafka-segments ingest SRC DEST`"
     for call in (reader.initialOffset, reader.latestOffset, lambda: reader.partitions({}, {})):
         with pytest.raises(OptionError, match=words):
             call()

@@ -131,11 +131,11 @@ def test_secrets_are_in_no_text() -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"path": ""}, "'' is no path"),
+    ({"path": ""}, "'' is not a path"),
     ({"paths": "/a"}, "JSON such as"),
     *(({"paths": paths}, "JSON such as") for paths in ('"/a"', "5", "null", "{}", '{"/a": 1}', "[" * 9999)),
-    ({"paths": "[5]"}, "5 is no path"),
-    ({"path": "/a\0b"}, "is no path"),
+    ({"paths": "[5]"}, "5 is not a path"),
+    ({"path": "/a\0b"}, "is not a path"),
     ({"includeHeaders": "yes"}, "includeHeaders is 'yes'; give true or false"),
     ({"checkCrc": ""}, "checkCrc is ''"),
     ({"mode": "LENIENT"}, "FAILFAST, PERMISSIVE or DROPMALFORMED"),

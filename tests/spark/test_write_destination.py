@@ -141,7 +141,7 @@ sys.stdin.read()
 
 
 def test_paths_of_no_directory_here() -> None:
-    for path, said in (("s3a://bucket/logs", "a file system of this machine"), ("", "is no path")):
+    for path, said in (("s3a://bucket/logs", "a file system of this machine"), ("", "is not a path")):
         with pytest.raises(OptionError, match=said):
             writer(Path("/a"), frame("a").schema, PATH=path)
 

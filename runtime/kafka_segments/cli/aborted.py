@@ -1,4 +1,4 @@
-"""Subcommand `aborted`: aborted, open and doubtful transactions of partitions."""
+"""Subcommand `aborted`: list aborted, open and doubtful transactions of partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subcommand `audit`: whether a table has what its runs have written, and what logs have."""
+"""Subcommand `audit`: check that a table has what its runs have written, and what logs have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subcommand `cat`: values, keys or headers of records, as they are or by a template."""
+"""Subcommand `cat`: print values, keys or headers of records, or fill a template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subcommand `compact`: small files of a table to larger ones."""
+"""Subcommand `compact`: merge small files of a table into larger ones."""
 
 from __future__ import annotations
 

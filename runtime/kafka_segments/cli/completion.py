@@ -1,4 +1,4 @@
-"""Subcommand `completion`: a script with which a shell completes commands, options and paths."""
+"""Subcommand `completion`: print a script by which a shell completes commands, options and paths."""
 
 from __future__ import annotations
 

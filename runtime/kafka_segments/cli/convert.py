@@ -1,4 +1,4 @@
-"""Subcommand `convert`: a segment in another message format or with another codec, with a report."""
+"""Subcommand `convert`: write a segment in another message format or codec, with a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subcommand `dump`: the content of segment files, in file order, as JSON lines or as text.
+"""Subcommand `dump`: print segment files, in file order, as JSON lines or as text.
 
 Strategy: one pass over the events of each file. With `--offsets` the line of a batch is delayed until one of
 its records is in the range, and batches outside it are not decoded.

@@ -1,4 +1,4 @@
-"""A directory that a command makes, with all its files, or not at all."""
+"""A directory that a command creates with all its files, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subcommand `find`: records that fulfil conditions, in segments and in damaged places."""
+"""Subcommand `find`: find records by conditions, in segments and in damaged places."""
 
 from __future__ import annotations
 

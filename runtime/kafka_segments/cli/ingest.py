@@ -1,4 +1,4 @@
-"""Subcommand `ingest`: what is new in log directories to a table, with an account of each partition."""
+"""Subcommand `ingest`: write new records of log directories to a table, with an account by partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check that a file given to a command is a log; else say by its name or first bytes what reads it."""
+"""Check that a file given to a command is a log; otherwise say what reads it, by its name or first bytes."""
 
 from __future__ import annotations
 

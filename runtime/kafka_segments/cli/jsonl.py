@@ -1,4 +1,4 @@
-"""Output of `--format jsonl`: one JSON object a line. Keys, their order and the bytes are stable."""
+"""Output of `--format jsonl`: one JSON object per line. Keys, their order and the bytes are stable."""
 
 from __future__ import annotations
 

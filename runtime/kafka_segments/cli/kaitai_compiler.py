@@ -1,4 +1,4 @@
-"""The Kaitai compiler, an npm package under Node: schemas to classes of other languages.
+"""The Kaitai compiler, an npm package for Node, which makes classes of other languages from schemas.
 
 Strategy: the script `ksc.js`, which drives the compiler, comes with the schemas. Node and the npm packages do
 not: Node looks for them. The current directory is not searched, as others may have put code there.

@@ -1,4 +1,4 @@
-"""Subcommand `ls`: topics, partitions, copies and segments, with their offsets, times, sizes and codecs."""
+"""Subcommand `ls`: list topics, partitions, copies and segments, with offsets, times, sizes and codecs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subcommand `plan`: what a query reads, and why it does not read the rest."""
+"""Subcommand `plan`: show what a query reads, and why it skips the rest."""
 
 from __future__ import annotations
 

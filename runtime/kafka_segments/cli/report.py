@@ -1,4 +1,4 @@
-"""Subcommand `report`: one HTML page about segments, partitions or log directories."""
+"""Subcommand `report`: make one HTML page about segments, partitions or log directories."""
 
 from __future__ import annotations
 

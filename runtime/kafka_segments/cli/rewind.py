@@ -1,4 +1,4 @@
-"""Subcommand `rewind`: rows of a table from an offset on are removed, to be read again."""
+"""Subcommand `rewind`: remove rows of a table from an offset on, so that the next run reads them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subcommand `salvage`: clean partitions from damaged copies."""
+"""Subcommand `salvage`: build clean partitions from damaged copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subcommand `schemas`: the schemas that everything is generated from, listed and exported."""
+"""Subcommand `schemas`: list and export the schemas from which the parsers are generated."""
 
 from __future__ import annotations
 

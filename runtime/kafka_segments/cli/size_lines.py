@@ -136,7 +136,7 @@ def _lines(report: SizeReport, seed: int) -> Iterator[str]:
     )
     codecs = ", ".join(f"{name} {count}" for name, count in _scaled(report, tally.codecs).items())
     magics = ", ".join(f"magic {name} {count}" for name, count in _scaled(report, tally.magics).items())
-    yield f"batches, messages and wrappers: {codecs or 'none at all'}; {magics or 'of no magic'}"
+    yield f"batches, messages and wrappers: {codecs or 'none'}; {magics or 'no magic'}"
     yield from _sample_lines(report, seed)
     yield ""
     is_sample = report.sample is not None

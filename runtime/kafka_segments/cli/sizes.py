@@ -1,4 +1,4 @@
-"""Subcommand `sizes`: what segments would take in other formats, with other codecs and batch sizes."""
+"""Subcommand `sizes`: measure segments in other formats, with other codecs and batch sizes."""
 
 from __future__ import annotations
 

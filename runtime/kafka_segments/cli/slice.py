@@ -1,4 +1,4 @@
-"""Subcommand `slice`: the batches of some offsets or times, in a directory of their own."""
+"""Subcommand `slice`: copy the batches of a range of offsets or times into a new directory."""
 
 from __future__ import annotations
 

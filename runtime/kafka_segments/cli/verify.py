@@ -1,4 +1,4 @@
-"""Subcommand `verify`: everything that can be checked of log directories, partitions and segments."""
+"""Subcommand `verify`: run all checks on log directories, partitions and segments."""
 
 from __future__ import annotations
 

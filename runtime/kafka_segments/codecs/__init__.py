@@ -1,4 +1,4 @@
-"""Compression and decompression of payloads, with one module a codec.
+"""Compression and decompression of payloads, with one module for each codec.
 
 A module `kafka_segments.codecs.<name>` has one `CODEC`, and is imported for the first payload of its kind, so
 that other payloads do not need its package. Errors of libraries become a `DecompressionError` here only.

@@ -316,7 +316,7 @@ _NOT_THE_FILES_FAULT = frozenset(
 def raise_unless_file_at_fault(error: KafkaFormatError) -> None:
     """Raise `error` again unless the file itself is at fault: invalid bytes, a bad sector, a missing file.
 
-    For code that is about to go on without a file.
+    For code that is about to continue without a file.
 
     Raises:
         KafkaFormatError: `error`, if it says nothing about the file: its store stopped serving it
@@ -329,7 +329,7 @@ def raise_unless_file_at_fault(error: KafkaFormatError) -> None:
 
 
 class NotingFaults(AbstractContextManager[None]):
-    """Context that goes on after its block where a file is at fault; see `raise_unless_file_at_fault`.
+    """Context that continues after its block where a file is at fault; see `raise_unless_file_at_fault`.
 
     Args:
         found: receives the error.

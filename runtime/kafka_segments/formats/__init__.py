@@ -1,4 +1,4 @@
-"""Bytes to named values through the generated classes, and their errors to ours.
+"""Conversion of bytes to named values by the generated classes, and of their errors to ours.
 
 No position, width or order of a field is written here: positions that are needed without parsing are the
 constants of the schemas (`ofs_*`, `len_*`), and magics those of the generated table of entries.

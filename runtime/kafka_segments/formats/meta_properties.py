@@ -1,4 +1,4 @@
-"""The `meta.properties` of a log directory: whose it is. A text in the format of java.util.Properties."""
+"""The `meta.properties` of a log directory, which names its owner; in the format of java.util.Properties."""
 
 from __future__ import annotations
 

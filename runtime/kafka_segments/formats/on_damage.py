@@ -11,7 +11,7 @@ from kafka_segments.formats.entries import Damage
 __all__ = ["OnDamage", "check_on_damage"]
 
 OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
-"""What to do with damage: raise its error, yield it and go on, or call this function and go on."""
+"""What to do with damage: raise its error, yield it and continue, or call this function and continue."""
 
 
 def check_on_damage(on_damage: OnDamage) -> None:

@@ -1,4 +1,4 @@
-"""Merging of small files: fewer and larger ones with the same rows, as a run of its own.
+"""Merging of small files into fewer and larger ones with the same rows, as a run of its own.
 
 Strategy: the files of a directory (of a partition, and of a date or hour if divided) follow each other by
 their offsets. Neighbours are merged until they reach the wanted size. The run removes the old files in the

@@ -62,7 +62,7 @@ class Request:
         query: topics, where partitions begin that are new to the table, where they end, isolation.
         files: which files of the sources count.
         catalog: see `TableSettings`.
-        on_error: a partition that does not go on where the last run ended, or of which copies contradict each
+        on_error: a partition that does not continue where the last run ended, or whose copies contradict each
             other, is an error (`stop`), or left out (`skip`).
         others: see `WriteSettings`.
     """

@@ -1,4 +1,4 @@
-"""Whether a run may go on with a table: settings that contradict each other; advice about changed logs."""
+"""Whether a run may continue a table: contradicting settings, and advice about changed logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAYS_OUT: WaysOut = {
     ExpiredOffsetsError: "With -o failOnDataLoss=false the run continues at the log's start and counts the "
     "deleted offsets as lost",
 }
-"""What to do about a log that does not go on where the last run ended."""
+"""What to do about a log that does not continue where the last run ended."""
 
 
 def earlier_states(table: Table, known: PartitionState) -> list[PartitionState]:

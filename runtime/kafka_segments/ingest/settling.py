@@ -1,4 +1,4 @@
-"""Settling of a partition after its tasks: what became of its offsets, and where the next run goes on."""
+"""Settling of a partition after its tasks: what became of its offsets, and where the next run continues."""
 
 from __future__ import annotations
 

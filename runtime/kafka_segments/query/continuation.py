@@ -1,4 +1,4 @@
-"""Whether a log goes on where reading of it ended: neither truncated, nor recreated, nor expired.
+"""Whether a log continues where reading of it ended: not truncated, recreated or expired.
 
 Strategy: the topic id and the leader epochs first, which are known without reading; then the end of the log,
 and the last entry that was read, by its checksum. The log cleaner may have removed that entry or records of
@@ -50,7 +50,7 @@ class PartitionState:
     Attributes:
         topic: its name.
         partition: its number.
-        next_offset: where reading goes on.
+        next_offset: where reading continues.
         topic_id: of the topic, if it was known.
         leader_epochs: the lineage of the log as it was then.
         last: the last entry that was read; None without any.
@@ -86,7 +86,7 @@ def check_continues(
 
     Raises:
         RecreatedTopicError: it is of another topic of the same name.
-        ExpiredOffsetsError: it begins after the offset where reading is to go on.
+        ExpiredOffsetsError: it begins after the offset where reading should continue.
         TruncatedLogError: it ends before that offset, or other records have taken the place of those read.
         KafkaFormatError: a file cannot be read.
     """

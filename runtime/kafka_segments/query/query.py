@@ -193,7 +193,7 @@ class Condition:
         if self.column not in ("topic", "partition", "offset", "timestamp"):
             raise OptionError(f"no condition on {self.column!r}; on topic, partition, offset or timestamp")
         if self.column == "topic" and (self.lowest is not None or self.highest is not None):
-            raise OptionError("topics are compared for equality alone")
+            raise OptionError("topics can only be compared for equality")
 
     def holds(self, value: int | str) -> bool:
         """Whether a value fulfils the condition."""

@@ -1,4 +1,4 @@
-"""Records as bytes by a template, such as `{offset} {key} {value}`."""
+"""Formatting of records as bytes by a template, such as `{offset} {key} {value}`."""
 
 from __future__ import annotations
 

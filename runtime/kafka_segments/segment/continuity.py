@@ -377,8 +377,8 @@ def _wrong_segments(segments: Sequence[SegmentContents]) -> Iterator[Damage]:
         first, last = one.extent.first, one.extent.last
         if one.misplaced is not None:
             detail = (
-                f"the first batch has the offset {one.misplaced}, and after it come offsets that are not "
-                "above its last: its base offset was changed, which no checksum covers, or it was put there"
+                f"the first batch has the offset {one.misplaced}, but offsets after it are not above its "
+                "last: its base offset was changed, which no checksum covers, or it was inserted"
             )
             yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
         elif not one.extent.is_within(one.base_offset, end):

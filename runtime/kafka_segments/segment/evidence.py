@@ -125,7 +125,7 @@ class FileOrder:
             return f"{which}are beyond the end of the log, {self._log_end}", True
         is_few_after_gap = expected is not None and expected < one.first and one.num_batches <= FEW
         if is_few_after_gap and (expected or 0) <= (named := self._last_named()) < one.first:
-            return f"{which}are beyond offset {named}, which the log had and lacks now", True
+            return f"{which}are beyond offset {named}, which the log had but now lacks", True
         if one.first < self._base_offset or one.first >= self._end:
             return f"{which}are not those of its segment, {self._base_offset} to {self._end - 1}", True
         return "", True

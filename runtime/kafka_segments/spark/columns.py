@@ -33,7 +33,7 @@ SOURCES = {
     "producerepoch": "producer_epoch",
     "sequence": "sequence",
 }
-_ADVICE = '; .option("timestampOverflow", "null") or "clamp" reads on, the column timestampMs has it as it is'
+_ADVICE = '; .option("timestampOverflow", "null") or "clamp" reads on; column timestampMs has it unchanged'
 _MANY_ROWS = 1 << 16  # that the decoder puts into a batch at most
 
 _Builder = Callable[[pa.RecordBatch, pa.DataType], pa.Array]

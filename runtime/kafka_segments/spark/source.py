@@ -123,7 +123,7 @@ class KafkaSegmentsDataSource(DataSource):
             from kafka_segments.spark.streams.stream_reader import KafkaSegmentsStreamReader
         except ModuleNotFoundError:  # pyspark.sql.streaming.datasource
             return RefusedStream(
-                f"streams of kafka-segments need Spark 4.2 or newer, and this is {pyspark.__version__}, "
+                f"streams of kafka-segments need Spark 4.2 or newer, but this is {pyspark.__version__}, "
                 "where a source in Python has no Trigger.AvailableNow and no limit for a batch; "
                 "`kafka-segments ingest SRC DEST` takes what is new since its last run, exactly once, with "
                 "this Spark too"

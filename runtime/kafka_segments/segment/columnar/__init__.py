@@ -1,4 +1,4 @@
-"""From a source's bytes to Arrow, by the generated decoders: the fast way, of which no record is an object.
+"""From a source's bytes to Arrow by the generated decoders: the fast way, without an object per record.
 
 `reader` is the way in. Needs the extra `arrow`; nothing below `segment` but this package knows pyarrow or
 numpy.

@@ -127,7 +127,7 @@ class StreamLogs:
             positions: where the last batch ended.
 
         Raises:
-            LogChangedError: a log does not go on where the last batch ended.
+            LogChangedError: a log does not continue where the last batch ended.
             DataLossError: a partition is gone, if that is an error.
             KafkaFormatError: a file cannot be read.
         """

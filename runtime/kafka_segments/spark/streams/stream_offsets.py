@@ -80,9 +80,9 @@ def from_offset(offset: Mapping[str, Any]) -> dict[TopicPartition, PartitionStat
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise OptionError(
-            f'the checkpoint has the offset {json.dumps(offset):.200}, which is not such as {{"topic": '
-            '{"0": 23}}: it is from another source, or was edited; start again with another '
-            "checkpoint, and startingOffsets"
+            f"the checkpoint has the offset {json.dumps(offset):.200}, which does not look like "
+            '{"topic": {"0": 23}}: it is from another source, or was edited; start again with '
+            "another checkpoint, and startingOffsets"
         ) from error
 
 

@@ -14,7 +14,7 @@ __all__ = ["StreamOptions"]
 
 _VIEWS = ("records", "batches", "control")
 _REFUSED = {
-    "snapshot": "a stream reads what is appended, and a snapshot pins what is read",
+    "snapshot": "a stream reads what is appended, but a snapshot fixes what is read",
     "endingTimestamp": "a stream has no end",
     "endingOffsetsByTimestamp": "a stream has no end",
     "pathGlobFilter": "say where to begin with startingOffsets or startingTimestamp",

@@ -34,7 +34,7 @@ def partition_by_key(frame: DataFrame, num_partitions: int) -> DataFrame:
     kinds = {field.name.lower(): field.dataType.simpleString() for field in frame.schema}
     if kinds.get("key") not in ("binary", "string") or "partition" in kinds:
         raise OptionError(
-            f"columns are {', '.join(frame.columns)}; there must be key, binary or string, and no partition"
+            f"columns are {', '.join(frame.columns)}; there must be a key, binary or string, and no partition"
         )
 
     def add(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

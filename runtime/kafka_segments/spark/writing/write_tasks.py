@@ -1,4 +1,4 @@
-"""What a task of a write does: its rows to segments, under names that no other attempt has.
+"""A task of a write, which puts its rows into segments, under names that no other attempt has.
 
 Strategy: rows of a partition are kept back until there are some MiB of them, because each call of a segment
 writer closes its last batch. A partition whose writer had to be closed for others goes on in another piece,
