@@ -12,26 +12,31 @@ INTRODUCTION = """\
 <!-- Written by tests/recording/record.py from tests/recording/topics*.py: change those. -->
 # Vectors
 
+The test data of the project: log directories that real brokers wrote, what Kafka's own classes read from
+them, and small files for each schema. This page lists what was recorded, and what each topic shows.
+
 | folder | what is in it |
 |---|---|
 | `recorded/<set>/` | log directories of real brokers, file for file |
-| `oracle/<set>/` | Kafka's own reading of every `.log` and `.checkpoint` there, see below |
-| `connector/<set>/` | what Spark's own `kafka` source read of a broker on a copy: `tests/connector` |
+| `oracle/<set>/` | what Kafka's own classes read from every `.log` and `.checkpoint` there, see below |
+| `connector/<set>/` | what Spark's own `kafka` source read from a broker on a copy: `tests/connector` |
 | `provenance/<set>.toml` | who wrote the bytes: broker, clients, date, and the digest of every file |
 | `<stem>/` | small vectors of the schema of that name, each `.bin` with a `.toml` |
 | `crashers/` | segments that once broke a reader, found by `tests/fuzz`, each `.bin` with a `.toml` |
 
-The oracle's lines are the batch and record lines of `kafka-segments dump --format jsonl`, printed by the Java
-program in `tests/oracle` over Kafka's own classes; our decoder has no part in them. Their paths are relative
-to `recorded/`: run `kafka-segments dump` there to compare. `python tests/oracle/run.py FILE...` reads others.
+The files in `oracle/` have the batch and record lines of `kafka-segments dump --format jsonl`, but the Java
+program in `tests/oracle` prints them with Kafka's own classes, without any code of this project. Their
+paths are relative to `recorded/`: run `kafka-segments dump` there to compare. `python tests/oracle/run.py
+FILE...` reads other files.
 
-`make record` records everything anew and takes about ten minutes; ids and the brokers' own timestamps differ
-each time, so the files are committed. A part: `python tests/recording/record.py kafka-4.3`.
+`make record` records everything again, which takes about ten minutes. Ids and the brokers' own timestamps
+differ each time, so the files are committed. To record a part, run `python tests/recording/record.py
+kafka-4.3`.
 
-Clients send the records with fixed timestamps (2023 for 4.3, 2017 for the older brokers); transaction
-markers, LogAppendTime, internal topics and the records that roll the compacted topics' segments have those of
-the day of recording.
-Every topic has small indexes (`segment.index.bytes=8192`, `index.interval.bytes=512`).
+Clients send records with fixed timestamps (2023 for 4.3, 2017 for the older brokers). Transaction markers,
+LogAppendTime, internal topics and the records that roll the segments of compacted topics have timestamps of
+the day of recording. Every topic has small indexes (`segment.index.bytes=8192`,
+`index.interval.bytes=512`).
 """
 
 
