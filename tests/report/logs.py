@@ -76,9 +76,9 @@ def horizons(directory: Path) -> Path:
     return write(directory, 0, batch(0, [record(0, b"k", None), record(3, b"l", None)], **fields, **at(1)))
 
 
-def spread(directory: Path, span_ms: int, num_batches: int = 60) -> Path:
-    """Write batches of one record with equal times between them, from `START` on."""
-    times = [START + span_ms * at // (num_batches - 1) for at in range(num_batches)]
+def spread(directory: Path, span_ms: int, num_batches: int = 60, start: int = START) -> Path:
+    """Write batches of one record with equal times between them."""
+    times = [start + span_ms * at // (num_batches - 1) for at in range(num_batches)]
     entries = [
         batch(at, [record(0, b"k")], base_timestamp=time, max_timestamp=time) for at, time in enumerate(times)
     ]

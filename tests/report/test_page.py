@@ -177,6 +177,23 @@ def test_the_same_input_gives_the_same_page(directory: Path, plain: str, tmp_pat
     assert without_time.sub("", again) == without_time.sub("", plain)
 
 
+def test_an_old_topic_does_not_squeeze_the_others(tmp_path: Path) -> None:
+    year = 8766 * logs.HOUR
+    logs.spread(tmp_path / "logs" / "orders-0", 5000, 80)
+    logs.spread(tmp_path / "logs" / "old-0", 240 * logs.HOUR, start=logs.START - 9 * year)
+    logs.spread(tmp_path / "logs" / "gone-0", 0, 3, start=logs.START - 30 * year)
+    output = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "logs"), "-o", str(output)]) == 0
+    text = output.read_text(encoding="utf-8")
+    text = text[text.index('id="time"') : text.index('id="codecs"')]
+    charts = re.findall(r'aria-label="Records over time".*?</svg>', text, re.DOTALL)
+    labels = [re.findall(r">([^<]*)</text>", chart) for chart in charts]
+    seconds = [f"22:13:{second}" for second in range(20, 26)]
+    assert labels == [[*seconds, "0", "1", "2"], ["2014-11-16", "2014-11-23", "0", "1"]]
+    assert "2014-11-24 16:13:32 UTC: 60 records of old</summary>" in text
+    assert "1993-11-14 10:13:20.125 UTC: 3 records of gone</p>" in text
+
+
 def test_a_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offset, entries = 0, []
     for number in range(3000):

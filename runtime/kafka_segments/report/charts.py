@@ -38,7 +38,6 @@ _TICKS = (
 """Ticks of a time axis: milliseconds between them, format, and the same distance for Vega."""
 _MAX_EXACT = 1 << 53  # JavaScript's numbers
 _NONE: dict[str, Any] = {"scale": None, "legend": None}
-_COUNTS = {"tickCount": 4, "format": "~s"}
 
 Spec = dict[str, Any]
 
@@ -136,7 +135,7 @@ def time_chart(
         scale |= {"type": "linear", "zero": False}
     kind = "temporal" if scale["type"] == "utc" else "quantitative"
     x = {"field": "a", "type": kind, "scale": scale, "axis": axis | {"labelOverlap": True}}
-    y = {"field": "u", "type": "quantitative", "axis": _COUNTS}
+    y = {"field": "u", "type": "quantitative", "axis": _counts(highest)}
     spec = _spec(rows, 130, {"x": x, "x2": {"field": "b"}, "y": y, "y2": {"field": "v"}, **_marks()})
     legend = tuple((colour, name) for colour, name in zip(colours, series, strict=True) if any(series[name]))
     return Chart(title, spec, axes, legend)
@@ -144,10 +143,12 @@ def time_chart(
 
 def bar_chart(title: str, axes: str, bars: Iterable[tuple[str, int, str]]) -> Chart:
     """Draw a histogram: labels, counts and descriptions of the bins, in order."""
-    rows = [{"x": label, "v": count, "c": "var(--c0)", "d": words} for label, count, words in bars]
+    rows: list[Spec] = [
+        {"x": label, "v": count, "c": "var(--c0)", "d": words} for label, count, words in bars
+    ]
     axis = {"labelAngle": 0, "labelOverlap": True}
     x = {"field": "x", "type": "ordinal", "sort": None, "axis": axis, "scale": {"paddingInner": 0.08}}
-    y = {"field": "v", "type": "quantitative", "axis": _COUNTS}
+    y = {"field": "v", "type": "quantitative", "axis": _counts(max((row["v"] for row in rows), default=0))}
     return Chart(title, _spec(rows, 130, {"x": x, "y": y, **_marks()}, width=_WIDTH // 2), axes)
 
 
@@ -226,6 +227,11 @@ def _labels(x: Spec, y: Spec) -> Spec:
     text = {"type": "text", "fontSize": 12, "aria": False}
     encoding = {"x": {**x, "field": "m"}, "y": y, "text": {"field": "l"}}
     return {"transform": [{"filter": "datum.l != ''"}], "mark": text, "encoding": encoding}
+
+
+def _counts(highest: int) -> Spec:
+    """Axis of counts, on which small ones have no fractions."""
+    return {"tickCount": max(1, min(4, highest)), "format": "~s"}
 
 
 def _marks() -> Spec:
