@@ -107,3 +107,13 @@ def test_entries_that_lead_into_damage_are_not_judged(tmp_path: Path) -> None:
     path.write_bytes(data[:300] + bytes(8000) + data[8300:])
     with open_partition(log) as partition:
         assert partition.check_indexes() == []
+
+
+def test_headers_with_a_wrong_checksum_say_nothing_of_an_index(tmp_path: Path) -> None:
+    log = copied(tmp_path, "multi-0")
+    path = log / f"{0:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[6360 + 36] ^= 1  # max_timestamp
+    path.write_bytes(data)
+    with open_partition(log) as partition:
+        assert partition.check_indexes() == []

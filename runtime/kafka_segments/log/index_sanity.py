@@ -3,14 +3,15 @@
 Strategy: by themselves as Kafka's sanityCheck (OffsetIndex, TimeIndex) and by what its writer guarantees:
 offsets and positions increase, timestamps do not decrease, positions are inside the segment. Then the headers
 of the segment are read once, without checksums, and compared with the entries of both. Entries that lead into
-damage are not judged, nor those after the end of the newest segment, which may have grown.
+damage are not judged, and headers in damage judge none; nor are those after the end of the newest segment, which
+may have grown.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -80,15 +81,17 @@ class _Entries:
         self._at = max(end, self._at)
 
 
-def check_sanity(files: Sequence[LogFile]) -> Iterator[KafkaFormatError]:
-    """Check the indexes of segments; yield one error for each file that is wrong."""
+def check_sanity(files: Sequence[LogFile], damage: Iterable[Damage] = ()) -> Iterator[KafkaFormatError]:
+    """Check the indexes of segments, whose damage is known; yield one error for each file that is wrong."""
+    damage = list(damage)
     for file in files:
         is_newest = file is files[-1]
         found = list(open_index_checks(file, is_newest=is_newest))
         yield from (one for one in found if isinstance(one, KafkaFormatError))
         checks = [one for one in found if not isinstance(one, KafkaFormatError)]
         if checks:
-            yield from _against_log(file, checks, is_newest=is_newest)
+            damaged = sorted((one.position, one.end_position) for one in damage if one.path == file.path)
+            yield from _against_log(file, checks, damaged, is_newest=is_newest)
 
 
 class HeadColumns(NamedTuple):
@@ -177,14 +180,16 @@ def _check_greatest(index: OffsetIndex | TimeIndex) -> None:
 
 
 def _against_log(
-    file: LogFile, checks: list[PositionCheck | TimeCheck], *, is_newest: bool
+    file: LogFile, checks: list[PositionCheck | TimeCheck], damaged: list[tuple[int, int]], *, is_newest: bool
 ) -> Iterator[KafkaFormatError]:
     """Compare entries with the segment; yield the first error of each index."""
     try:
         with file.open_file() as segment:
             for head in segment.iter_header_summaries():
+                at = bisect_right(damaged, (head.position, MAX_OFFSET))
+                is_inside = at > 0 and head.position < damaged[at - 1][1]
                 for check in list(checks):
-                    if isinstance(head, Damage):
+                    if isinstance(head, Damage) or is_inside:
                         check.damaged(head)
                     elif (detail := check.check_up_to(head)) is not None:
                         yield _wrong(detail, check.path)
@@ -210,7 +215,7 @@ class PositionCheck:
         self._reached = -1
         self._end_position = 0
 
-    def damaged(self, region: Damage) -> None:
+    def damaged(self, region: Damage | HeaderSummary) -> None:
         """Skip the entries that lead into a region."""
         while self._left and self._left.first.value < region.end_position:
             self._left.take()
@@ -271,7 +276,7 @@ class TimeCheck:
         self._greatest = _NO_TIMESTAMP
         self._is_damaged = False
 
-    def damaged(self, _region: Damage) -> None:
+    def damaged(self, _region: Damage | HeaderSummary) -> None:
         """Note that batches are missing."""
         self._is_damaged = True
 

@@ -160,7 +160,7 @@ class Partition(Handle):
         outcome, files = self.outcome, self._files
         if self._by_indexes:
             outcome = by_records(files, self.log_start_offset, gaps=self.gaps)
-        return [*outcome.findings, *check_indexes(files, outcome), *check_sanity(files)]
+        return [*outcome.findings, *check_indexes(files, outcome), *check_sanity(files, outcome.damage)]
 
     def _open_file(self, segment: StoredSegment) -> AbstractContextManager[Segment]:
         """Open one of the segments; the newest one only once, and it is closed with the partition."""
