@@ -168,7 +168,7 @@ def log_start_beyond_the_ends(logs: Path) -> None:
     ("happens", "starts"),
     [
         (lambda _logs: None, "and serves all"),
-        (rotten_batch, "and serves what the findings leave"),
+        (rotten_batch, "and serves all but what the findings name"),
         (rotten_batch_without_index, "and truncates 1 partition"),
         (log_start_beyond_the_ends, "and deletes 2 segments"),
     ],

@@ -52,7 +52,7 @@ def test_a_damaged_batch_is_put_aside_and_its_offsets_are_named(tmp_path: Path) 
     assert offsets_in(account) == [(0, 2), (5, 8), (9, 9)]
     assert account.only()["missing"] == [{"first_offset": 3, "last_offset": 4}]
     (reason,) = account.reasons()
-    assert reason.startswith("ChecksumMismatchError")
+    assert reason.startswith("the checksum of the batch is wrong: stored ")
 
 
 def test_a_damaged_first_batch_is_missed_like_any_other(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 Strategy: by themselves as Kafka's sanityCheck (OffsetIndex, TimeIndex) and by what its writer guarantees:
 offsets and positions increase, timestamps do not decrease, positions are inside the segment. Then the headers
 of the segment are read once, without checksums, and compared with the entries of both. Entries that lead into
-damage are not judged, and headers in damage judge none; nor are those after the end of the newest segment, which
-may have grown.
+damage are not judged, and headers in damage judge none; nor are those after the end of the newest segment,
+which may have grown.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.storage import BLOCK_SIZE, Source
+from kafka_segments.log.findings import error_words
 from kafka_segments.log.log_end import NamedOffsets
 from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, SoundStretch, Status, doubted
 from kafka_segments.salvage.source_files import SourceFile
@@ -231,7 +232,7 @@ class FileSurvey:
             return
         if isinstance(found.error, StoreError):
             raise found.error
-        reason = f"{type(found.error).__name__}: {found.error.detail}"
+        reason = error_words(found.error)
         lost = found.first_lost_offset, found.last_lost_offset
         for position, end_position, error in readable_parts(self._source, *place):
             status = Status.QUARANTINED if error is None else Status.UNREADABLE

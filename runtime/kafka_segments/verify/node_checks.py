@@ -131,7 +131,7 @@ class LogDir:
         found = [(words, len(self.effects[one])) for one, words in EFFECTS.items() if self.effects[one]]
         done = [words.format(number) + "s" * (number > 1) for words, number in found]
         if not done:
-            done = ["serves what the findings leave" if self.is_less else "serves all"]
+            done = ["serves all but what the findings name" if self.is_less else "serves all"]
         known = "" if self.has_metadata else f" (as far as is known without its {METADATA_TOPIC})"
         return f"{what} starts, and {', '.join(done)}{known}"
 
