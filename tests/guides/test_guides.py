@@ -37,16 +37,22 @@ def of(page: Path) -> object:
     return pytest.param(page, id=name, marks=[MARKERS[name]] if name in MARKERS else [])
 
 
-def follow(text: str, folder: Path, **variables: str) -> None:
-    """Do what a page says, in a folder of its own."""
-    with closing(Reader(make_place(folder), {**os.environ, **variables})) as reader:
+def follow(text: str, place: Path, **variables: str) -> None:
+    """Do what a page says."""
+    with closing(Reader(place, {**os.environ, **variables})) as reader:
         reader.follow(text)
 
 
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place for all pages: whoever has read one goes on to the next, with what it left below `build/`."""
+    return make_place(tmp_path_factory.mktemp("clone"))
+
+
 @pytest.mark.parametrize("page", [of(page) for page in [*GUIDES, *CONCEPTS]])
-def test_a_guide_does_what_it_shows(page: Path, tmp_path: Path) -> None:
+def test_a_guide_does_what_it_shows(page: Path, clone: Path) -> None:
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    follow(page.read_text(encoding="utf-8"), tmp_path, PATH=programs, JDK_JAVA_OPTIONS=SHORT_LIVED)
+    follow(page.read_text(encoding="utf-8"), clone, PATH=programs, JDK_JAVA_OPTIONS=SHORT_LIVED)
 
 
 PAGE = """\
@@ -103,7 +109,7 @@ def test_a_page_is_followed(tmp_path: Path) -> None:
         "python",
         "python",
     ]
-    follow(PAGE, tmp_path)
+    follow(PAGE, make_place(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +125,7 @@ def test_a_page_is_followed(tmp_path: Path) -> None:
 def test_a_page_that_is_wrong_is_found(tmp_path: Path, right: str, wrong: str) -> None:
     assert right in PAGE
     with pytest.raises(GuideError, match="line "):
-        follow(PAGE.replace(right, wrong), tmp_path)
+        follow(PAGE.replace(right, wrong), make_place(tmp_path))
 
 
 def test_what_is_shown_is_all_that_is_printed() -> None:
