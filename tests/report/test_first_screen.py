@@ -57,6 +57,31 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_partitions_that_are_gone_are_missing(in_folder: Path) -> None:
+    directory = in_folder / "logs"
+    logs.plain_and_gzip(directory / "orders-0")
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (directory / name).write_text("0\n2\norders 0 4\norders 1 4\n")
+    assert "Nothing is damaged or missing." in first_screen(directory), "the checkpoints may be old"
+    (directory / ".kafka_cleanshutdown").touch()
+    said = first_screen(directory)
+    assert "Something is wrong: 1 partition missing." in said
+    assert f"missing {directory}/orders-1" in said
+    assert f"kafka-segments salvage {directory} salvaged" in said
+    assert "Nothing is damaged or missing in what was read." in first_screen(
+        directory, "--subscribe", "orders"
+    )
+    assert main(["report", "logs", "-o", "page.html"]) == 1
+
+
+def test_a_torn_tail_has_lost_what_the_checkpoints_name(tmp_path: Path) -> None:
+    path = logs.plain_and_gzip(tmp_path / "logs" / "orders-0")
+    path.write_bytes(path.read_bytes()[:-5])
+    assert "orders-0 : records lost, offsets 2 and above" in first_screen(tmp_path / "logs")
+    (tmp_path / "logs" / "replication-offset-checkpoint").write_text("0\n1\norders 0 4\n")
+    assert "orders-0 : 2 records lost, offsets 2 to 3" in first_screen(tmp_path / "logs")
+
+
 def test_it_says_whose_it_is_and_what_is_lost_where(tmp_path: Path) -> None:
     directory = tmp_path / "logs"
     logs.damaged(directory / "orders-1")

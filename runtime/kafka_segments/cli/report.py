@@ -16,6 +16,7 @@ from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.report.chart_svg import check_addresses
     from kafka_segments.report.log_dirs import log_dirs_of
     from kafka_segments.report.page import PageFacts, page_of
-    from kafka_segments.report.page_tables import not_read, verdict
+    from kafka_segments.report.page_tables import headline, not_read, verdict
     from kafka_segments.report.report_totals import ReportTotals
 
     if not 0 <= arguments.max_partitions <= _MAX_DETAILS:
@@ -102,12 +103,14 @@ def run(arguments: argparse.Namespace) -> int:
         tuple(map(str, skipped)),
         log_dirs_of(places, (log for log, _is_whole in logs)),
     )
+    _add_gone(totals, [path for path, *_what in facts.log_dirs], places, arguments)
     with console.waiting("drawing charts"):
         page = page_of(totals, facts)
     _write(page.encode("utf-8", "backslashreplace"), destination, arguments.output)
     rest = not_read(totals, facts.skipped)
     more = f" Not read: {'. '.join(rest)}." if rest else ""
-    console.say(f"{arguments.output}: {verdict(totals, rest)[1]}{more}")
+    said = " ".join(filter(None, (headline(totals), verdict(totals, rest)[1])))
+    console.say(f"{arguments.output}: {said}{more}")
     return totals.status
 
 
@@ -139,6 +142,17 @@ def _add_all(
             totals.fail(name, error)
         else:
             totals.add(summary)
+
+
+def _add_gone(
+    totals: ReportTotals, log_dirs: Sequence[str], places: Places, arguments: argparse.Namespace
+) -> None:
+    """Note what is gone from the log directories that are to be reported as a whole."""
+    if query_of(parsing.options_of(arguments)).topics == Topics():
+        checkpoints = Checkpoints(places, logs_unused=False)
+        given = {one.rstrip("/") if is_address(one) else os.path.abspath(one) for one in arguments.sources}
+        for path in (one for one in log_dirs if one.rstrip("/") in given):
+            totals.miss(checkpoints.gone_from(path))
 
 
 def _logs(

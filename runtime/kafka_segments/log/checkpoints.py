@@ -8,18 +8,18 @@ read is reported and skipped, as a broker does (LogManager.loadLogs).
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 
 from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import above, is_address, real_path
+from kafka_segments.formats.file_names import LEFT_ALONE, above, is_address, parse_directory_name, real_path
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.local_files import is_locked
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.partition_dirs import Directory
 
-__all__ = ["CLEAN_SHUTDOWN", "ROOT_FILES", "Checkpoints"]
+__all__ = ["CLEAN_SHUTDOWN", "ROOT_FILES", "Checkpoints", "gone_partitions"]
 
 _log = get_logger(__name__)
 
@@ -35,6 +35,22 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _LOCK = ".lock"
 
 Offsets = Mapping[tuple[str, int], int]
+
+
+def gone_partitions(names: Collection[str], noted: Mapping[str, Offsets]) -> list[str]:
+    """Return the partitions that a broker noted when it stopped, and whose directories are gone since then.
+
+    Args:
+        names: of what is in a log directory.
+        noted: its checkpoints, by name.
+    """
+    if CLEAN_SHUTDOWN not in names:
+        return []
+    both = noted.get(HIGH_WATERMARK, {}).keys() & noted.get(RECOVERY_POINT, {}).keys()
+    # Checkpoints have the partition of a -future directory, too.
+    there = {one.rpartition(".")[0] for one in names if one.endswith(LEFT_ALONE)} | {*names}
+    listed = sorted(f"{topic}-{partition}" for topic, partition in both)
+    return [one for one in listed if one not in there and parse_directory_name(one) is not None]
 
 
 class Checkpoints:
@@ -94,6 +110,12 @@ class Checkpoints:
             if self._is_live[root]:
                 return True
         return False
+
+    def gone_from(self, root: str) -> list[str]:
+        """Return the paths of partitions that are gone from a log directory; see `gone_partitions`."""
+        names = [entry.name for entry in self._places.entries(root)]
+        noted = {name: self._read(_join(root, name)) or {} for name in (HIGH_WATERMARK, RECOVERY_POINT)}
+        return [_join(root, one) for one in gone_partitions(names, noted)]
 
     def unused(self, directory: Directory) -> list[KafkaFormatError]:
         """Return the errors of checkpoints that could not be read."""

@@ -229,19 +229,27 @@ def worst_first(finding: Finding) -> int:
     return _WORST_FIRST.index(finding.kind) if finding.kind in _WORST_FIRST else len(_WORST_FIRST)
 
 
-def copy_words(name: str, findings: Sequence[Finding]) -> str:
-    """Return in one line what findings say of a copy: what is lost, or how many there are."""
-    ranges = [(first, stop - 1) for first, stop in lost_spans(findings)]
+def copy_words(name: str, findings: Sequence[Finding], noted_end: int = 0) -> str:
+    """Return in one line what findings say of a copy: what is lost (`lost_spans`), or how many there are."""
+    ranges = [(first, stop - 1) for first, stop in lost_spans(findings, noted_end)]
     if not ranges:
         return f"{name}: {len(findings)} finding{'s' * (len(findings) > 1)}, no offsets known to be lost"
     is_all = all(one.is_loss for one in findings if one.kind in (Kind.DAMAGE, Kind.NOT_OPENED))
     return loss_words(name, ranges, "the rest is readable" if is_all else "more is wrong")
 
 
-def lost_spans(findings: Iterable[Finding]) -> list[tuple[int, float]]:
-    """Return the offsets that findings say are lost, as first offset and offset after the last one."""
+def lost_spans(findings: Iterable[Finding], noted_end: int = 0) -> list[tuple[int, float]]:
+    """Return the offsets that findings say are lost, as first offset and offset after the last one.
+
+    Args:
+        findings: of a copy.
+        noted_end: of its log, by its checkpoints; damage at its end holds offsets up to there.
+    """
     lost = [(one.first_offset or 0, one.last_offset) for one in findings if one.is_loss]
-    return merged((first, inf if last is None else last + 1) for first, last in lost)
+    ends = (noted_end if noted_end > first else inf for first, _last in lost)
+    return merged(
+        (first, end if last is None else last + 1) for (first, last), end in zip(lost, ends, strict=True)
+    )
 
 
 def merged(spans: Iterable[tuple[int, N]]) -> list[tuple[int, N]]:

@@ -75,7 +75,7 @@ def page_of(totals: ReportTotals, facts: PageFacts) -> str:
         not_read=rest,
         steps=next_steps(
             facts.paths,
-            is_damaged=any(row.num_places for row in totals.rows),
+            is_damaged=bool(totals.gone) or any(row.num_places for row in totals.rows),
             is_live=any(row.is_live for row in totals.rows),
         ),
         cards=page_tables.partition_cards(totals, anchors),

@@ -127,6 +127,7 @@ def verdict(totals: ReportTotals, rest: Sequence[str]) -> tuple[str, str]:
         ("index or checkpoint file", " with an error", counts[Kind.UNUSED.value]),
         ("transaction", " in doubt", counts[IN_DOUBT]),
         ("log", " that could not be read", len(totals.failures)),
+        ("partition", " missing", len(totals.gone)),
     ]
     wrong = [plural(count, noun) + more for noun, more, count in parts if count]
     if wrong:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -101,6 +101,7 @@ class ReportTotals:
         codecs: by number.
         num_findings: how many there are, by `label_of`.
         failures: logs that could not be read: name and error.
+        gone: paths of partitions that a broker had when it stopped, and that no longer exist.
         status: greatest of `clean`, `findings`, `not opened`, as 0, 1, 2.
     """
 
@@ -113,6 +114,7 @@ class ReportTotals:
     codecs: dict[int, CodecTotals] = field(default_factory=dict)
     num_findings: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[str, KafkaFormatError]] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
     status: int = 0
     _findings: list[tuple[int, int, LogRow, Finding]] = field(default_factory=list)
     _details: list[tuple[bool, int, int, LogSummary]] = field(default_factory=list)
@@ -137,6 +139,11 @@ class ReportTotals:
         """Note a log that cannot be read."""
         self.failures.append((name, error))
         self.status = 2
+
+    def miss(self, paths: Iterable[str]) -> None:
+        """Note partitions that are gone."""
+        self.gone += paths
+        self.status = max(self.status, int(bool(self.gone)))
 
     def _add_findings(self, summary: LogSummary, row: LogRow) -> None:
         found = [*(one.finding for one in summary.places), *summary.findings]
@@ -218,6 +225,6 @@ def _row(summary: LogSummary, anchor: str) -> LogRow:
         log.end.is_live,
         anchor,
         log.copies if log.topic else [segments[0].path],
-        copy_words(summary.name, wrong) if wrong else "",
+        copy_words(summary.name, wrong, log.noted.end[0]) if wrong else "",
         lost_spans(wrong)[:MAX_DUMPS],
     )

@@ -11,22 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, NotingFaults, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import (
-    LEFT_ALONE,
     METADATA_TOPIC,
     above,
     directory_of,
-    parse_directory_name,
     real_path,
 )
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import (
     CHECKPOINTS,
-    CLEAN_SHUTDOWN,
     HIGH_WATERMARK,
     META_PROPERTIES,
     RECOVERY_POINT,
     ROOT_FILES,
+    gone_partitions,
 )
 from kafka_segments.log.model import PartitionCopy, StoredFile
 from kafka_segments.log.skipped_files import BAD_NAMES, NO_SEGMENT, PUT_ASIDE, WITH_MORE, SkippedFiles
@@ -197,6 +195,7 @@ def _check_missing(root: LogDir, empty: Set[str], sink: CheckSink) -> None:
     if not sink.wants("missing-partition"):
         return
     watermarks, points = (root.noted.get(name, {}) for name in (HIGH_WATERMARK, RECOVERY_POINT))
+    gone = {*gone_partitions(root.entries, root.noted)}
     for key in sorted({*watermarks, *points}):
         name = f"{key[0]}-{key[1]}"
         path = f"{root.path}/{name}"
@@ -204,10 +203,6 @@ def _check_missing(root: LogDir, empty: Set[str], sink: CheckSink) -> None:
         if path in empty and end:
             detail = f"it has no segment, but its log ended at offset {end} according to the checkpoints"
             sink.add("missing-partition", detail, path=path)
-        is_noted = CLEAN_SHUTDOWN in root.entries and key in watermarks and key in points
-        if not is_noted or name in root.entries or parse_directory_name(name) is None:
-            continue
-        # Checkpoints have the partition of a -future directory, too.
-        if not any(one.startswith(f"{name}.") and one.endswith(LEFT_ALONE) for one in root.entries):
+        if name in gone:
             detail = f"{HIGH_WATERMARK} and {RECOVERY_POINT} list {name}, which does not exist"
             sink.add("missing-partition", detail, path=path)
