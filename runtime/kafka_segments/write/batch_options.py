@@ -81,30 +81,30 @@ class Options(RecordOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """Options of batches.
+    """Options of batches that are written.
 
     Attributes:
         magic: 0, 1 or 2; with `experimental_magic3` also 3, a proposal that Kafka discarded.
         compression: "none" or one of `codecs.CODEC_NAMES`.
-        compression_level: in the codec's range in Kafka; None is its default.
+        compression_level: within Kafka's range for the codec; None: the codec's default.
         timestamp_type: "CreateTime" or "LogAppendTime".
         log_append_time: milliseconds, -1 for none; required by "LogAppendTime".
-        base_offset: of the first record, where the data have no offsets; None continues, at first from 0.
+        base_offset: offset of the first record, if the data have no offsets; None continues, at first from 0.
         partition_leader_epoch: -1 for none.
         producer_id: -1 for none.
         producer_epoch: -1 for none.
-        base_sequence: of the first record; None continues if there is a producer id, at first from 0. For a
-            writer, the first sequence number of its producers, which continue from call to call.
+        base_sequence: number of the first record; None continues if there is a producer id, at first from 0.
+            For a writer, the first sequence number of its producers, which continue from call to call.
         is_transactional: whether the records are part of a transaction.
         delete_horizon_ms: milliseconds, as set by the cleaner; None for none.
-        batch_size: bytes of a batch at most, before compression and with all headers; a larger record gets a
+        batch_size: maximum bytes of a batch, before compression and with all headers; a larger record gets a
             batch of its own (the producer's `batch.size`).
-        max_message_bytes: bytes of a stored batch at most; None for no bound.
+        max_message_bytes: maximum bytes of a stored batch; None for no limit.
         compacted: whether the topic is compacted, so that null keys are refused.
         experimental_magic3: allow magic 3, which no broker and no client of Kafka reads.
 
     Raises:
-        OptionError: a value out of its range, or two that contradict each other.
+        OptionError: a value is out of range, or two contradict each other.
     """
 
     magic: int = 2

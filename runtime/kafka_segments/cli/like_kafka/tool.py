@@ -31,19 +31,19 @@ Prints what kafka-dump-log.sh of Kafka 4.3.1 prints on standard output, byte for
   --files FILE[,FILE...]      .log, .checkpoint, .index, .timeindex, .txnindex and .snapshot files; required
   --deep-iteration            print records, too
   --print-data-log            print records with keys and values
-  --skip-record-metadata      print keys and values alone
+  --skip-record-metadata      print only keys and values
   --key-decoder-class NAME    org.apache.kafka.tools.api.StringDecoder, ...IntegerDecoder or ...LongDecoder
   --value-decoder-class NAME  the same for values
   --offsets-decoder           records of __consumer_offsets as JSON; likewise --transaction-log-decoder,
                               --cluster-metadata-decoder, --share-group-state-decoder
   --max-bytes N               read no more than the first N bytes of each log
-  --index-sanity-check        of indexes: say whether they pass the check of a starting broker
-  --verify-index-only         of indexes: compare them with their log, and print no entries
-  --max-message-size N        of indexes: bytes of the log that are looked at for each entry
+  --index-sanity-check        for indexes: report whether they pass the check of a starting broker
+  --verify-index-only         for indexes: compare them with their log, and print no entries
+  --max-message-size N        for indexes: bytes of the log to read for each entry
   --version                   print the version of Kafka
 
 Example: kafka-segments dump --like-kafka --files 00000000000000000000.log --print-data-log
-Exit status: that of the tool: 0, or 1 where it ends with a stack trace, which is one line here.
+Exit status: as that of the tool, 0, or 1 if it ends with a stack trace (one line here).
 """
 
 
