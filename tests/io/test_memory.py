@@ -15,5 +15,5 @@ def test_pages_are_zeros_and_can_be_written() -> None:
 
 
 def test_no_pages_are_no_memory() -> None:
-    with pytest.raises(MemoryError, match=f"no {1 << 62} bytes"):
+    with pytest.raises(MemoryError, match=f"cannot allocate {1 << 62} bytes"):
         new_pages(1 << 62)

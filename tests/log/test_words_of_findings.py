@@ -34,7 +34,7 @@ UNUSED = Finding(Kind.UNUSED, "t", 0, "an index")
             [lost(one, one) for one in range(0, 10, 2)],
             "5 records lost, offsets 0 to 0, 2 to 2, 4 to 4 and 2 more ranges; the rest is readable",
         ),
-        ([damaged(5, 9), damaged(None, None)], "5 records lost, offsets 5 to 9; more is wrong"),
+        ([damaged(5, 9), damaged(None, None)], "5 records lost, offsets 5 to 9; there are other findings"),
         ([NOTE], "1 finding, no offsets known to be lost"),
         ([damaged(None, None), UNUSED], "2 findings, no offsets known to be lost"),
     ],

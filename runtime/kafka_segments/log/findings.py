@@ -235,7 +235,7 @@ def copy_words(name: str, findings: Sequence[Finding], noted_end: int = 0) -> st
     if not ranges:
         return f"{name}: {len(findings)} finding{'s' * (len(findings) > 1)}, no offsets known to be lost"
     is_all = all(one.is_loss for one in findings if one.kind in (Kind.DAMAGE, Kind.NOT_OPENED))
-    return loss_words(name, ranges, "the rest is readable" if is_all else "more is wrong")
+    return loss_words(name, ranges, "the rest is readable" if is_all else "there are other findings")
 
 
 def lost_spans(findings: Iterable[Finding], noted_end: int = 0) -> list[tuple[int, float]]:

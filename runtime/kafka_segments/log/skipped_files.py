@@ -31,9 +31,9 @@ _log = get_logger(__name__)
 
 _NUM_NAMED = 3  # paths of a kind in the message; the others are counted
 _SUFFIXES = {
-    ".deleted": "a broker has renamed it to delete it (.deleted), at the latest when it starts",
+    ".deleted": "a broker will delete it (.deleted), at the latest when it starts",
     ".cleaned": "unfinished work of the log cleaner (.cleaned), which a broker deletes when it starts",
-    ".swap": "finished work of the log cleaner (.swap), which a broker takes in when it starts, in place of "
+    ".swap": "finished work of the log cleaner (.swap), which a broker swaps in when it starts, in place of "
     "the segments that it was made from (or deletes, if a .cleaned file begins at its offset or below)",
 }
 NO_SEGMENT = "it has no segment"

@@ -32,7 +32,7 @@ __all__ = ["PartitionPlan", "make_plan", "num_bytes_of"]
 
 _PUT_ASIDE = re.compile(r"(\d{20})\.log\.(deleted|cleaned|swap)", re.ASCII)
 _WHY_ASIDE = {
-    "deleted": "a broker had put it aside for deletion (.deleted)",
+    "deleted": "a broker had marked it for deletion (.deleted)",
     "cleaned": "the log cleaner had not finished it (.cleaned)",
     "swap": "a broker would delete it or has the segments that it replaces (.swap)",
 }

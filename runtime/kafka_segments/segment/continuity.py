@@ -343,7 +343,7 @@ def swapped_out(
         if following > (noted.log_start_offset or 0) or following <= base_offset:
             last = following - 1 if following > base_offset else None
             first = max(base_offset, noted.log_start_offset or 0)
-            why = f"{path} has them, which a broker takes in when it starts (.swap)"
+            why = f"{path} has them, which a broker swaps in when it starts (.swap)"
             why += ": to read it, rename it on a copy"
             yield first, last, why
 
