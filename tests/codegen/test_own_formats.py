@@ -261,3 +261,50 @@ def test_an_error_has_its_position_and_the_values(made: SimpleNamespace) -> None
     assert caught.value.position == 55
     with pytest.raises(DecodeError, match=r"the header, .*expected b'BUST', but got b'BUSY'"):
         made.columns["bus_trace"].read_table(b"BUSY")
+
+
+GROUPS = """\
+meta: {id: groups, bit-endian: be}
+seq:
+  - id: groups
+    type: 'group(_index, _index != 0 ? groups[_index - 1].total : 0)'
+    repeat: until
+    repeat-until: not _.more
+instances:
+  total:
+    value: groups.last.total
+  mark:
+    pos: _io.size - 1
+    type: u1
+types:
+  group:
+    params:
+      - {id: place, type: s4}
+      - {id: before, type: s8}
+    seq:
+      - {id: more, type: b1, valid: 'place == 2 ? false : more'}
+      - {id: number, type: b7}
+    instances:
+      total:
+        value: before * 128 + number
+"""
+
+
+def test_elements_ask_for_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "groups.ksy").write_text(GROUPS)
+    for name, text in make([tmp_path / "groups.ksy"], PROJECT).files.items():
+        path = tmp_path / "made_groups" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    declared = importlib.import_module("made_groups.construct.groups").Groups
+    kaitai = importlib.import_module("made_groups.kaitai.groups").Groups
+    for data in (b"\x05", b"\x81\x82\x03", b"\x81\x82\x83\x04", b"\x81", b""):
+        try:
+            expected = tree(kaitai(KaitaiStream(BytesIO(data))))
+        except (KaitaiStructError, EOFError):
+            with pytest.raises(ConstructError):
+                declared.parse(data)
+        else:
+            assert tree(declared.parse(data)) == expected
+            assert declared.build(declared.parse(data)) == data

@@ -195,6 +195,8 @@ class ModuleWriter:
 
 
 def _annotated(name: str, annotation: str, note: str) -> list[str]:
+    if keyword.iskeyword(name):
+        return [f"    # {name}: {annotation} (a word of Python's, which no class can have as a name)"]
     flat = f"    {name}: {annotation}{note}"
     if len(flat) <= WIDTH:
         return [flat]

@@ -17,6 +17,8 @@ from ._stream import Window
 from ._text import Float
 from ._tree import BuildingError, CodecError, NoCodecError, Question, Tree, ask
 
+_BEYOND = 1 << 48  # positions from here on are counted from the end of what is being built, see `Endless`
+
 
 class Value(Construct):  # type: ignore[misc]
     """An instance that is computed from what was read, when it is first asked for."""
@@ -141,9 +143,13 @@ class At(Construct):  # type: ignore[misc]
         """Put what was given for it into the bytes of a draft; see the class's text."""
         path = f"{draft._path} -> {self.name}"
         begin = ask(self.pos, draft, path=path)
-        if begin >= len(whole):
-            if not self._stays_packed(draft):
-                whole += bytes(begin - len(whole)) + self.packed(draft, path)
+        if begin >= _BEYOND:
+            if not isinstance(draft._given, Tree) or draft._has_changed(self.name):
+                reason = "its position depends on the size of all, which is not known while building"
+                raise BuildingError(reason, path=path)
+        elif begin >= len(whole):
+            data = b"" if self._stays_packed(draft) else self.packed(draft, path)
+            whole += bytes(begin - len(whole)) + data if data else b""
         elif not isinstance(draft._given, Tree) or draft._has_changed(self.name):
             data = self.packed(draft, path)
             there = bytes(whole[begin : begin + len(data)])

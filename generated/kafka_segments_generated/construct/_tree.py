@@ -120,7 +120,11 @@ class Tree:
         if lazy is not None:
             if self._failed and name in self._failed:
                 raise self._failed[name]
-            return self._keep(name, lazy.compute(self, name))
+            try:
+                return self._keep(name, lazy.compute(self, name))
+            except ConstructError:
+                self.__dict__.pop(name, None)  # a list that was read in part
+                raise
         if name in self._struct.params:
             raise ExpressionError(f"parameter {name} was not given", path=self._path)
         if name in self._struct.names:

@@ -194,9 +194,12 @@ class Valid(Wrapper):
     ) -> None:
         super().__init__(subcon)
         self.check, self.equal, self.any_of, self.least, self.most = check, equal, any_of, least, most
+        self.asks = any(map(callable, (check, equal, least, most, *any_of)))
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
         value = self.subcon._parse(stream, context, path)
+        if self.asks and isinstance(context, Tree):  # an expression may name the field itself
+            context.__dict__.setdefault(path.rpartition(" -> ")[2], value)
         if not ask(lambda this: self._is_valid(value, this), context, path=path):
             raise ValidationError(f"{value!r:.60} is no valid value", path=path)
         return value
@@ -214,6 +217,14 @@ class Valid(Wrapper):
 
 class _Repeated(Wrapper):
     """What repetitions have in common: each element knows its place while it is read or built."""
+
+    def _begin(self, context: Any, path: str) -> list[Any]:
+        """The list to read into. Expressions see it grow: an element may ask for the one before it."""
+        elements: list[Any] = []
+        name = path.rpartition(" -> ")[2]
+        if isinstance(context, Tree) and name in context._struct.names:
+            context.__dict__[name] = elements
+        return elements
 
     def _one(self, stream: Any, context: Any, path: str, index: int) -> Any:
         context._index = index
@@ -247,7 +258,7 @@ class Array(_Repeated):
 
     def _parse(self, stream: Any, context: Any, path: str) -> list[Any]:
         count = ask(self.count, context, path=path)
-        elements: list[Any] = []
+        elements = self._begin(context, path)
         for index in range(count):
             before = stream.pos
             elements.append(self._one(stream, context, path, index))
@@ -260,7 +271,7 @@ class ArrayToEnd(_Repeated):
     """Elements until nothing is left."""
 
     def _parse(self, stream: Any, context: Any, path: str) -> list[Any]:
-        elements: list[Any] = []
+        elements = self._begin(context, path)
         while not stream.eof:
             before = stream.pos
             elements.append(self._one(stream, context, path, len(elements)))
@@ -277,7 +288,7 @@ class ArrayUntil(_Repeated):
         self.condition = condition
 
     def _parse(self, stream: Any, context: Any, path: str) -> list[Any]:
-        elements: list[Any] = []
+        elements = self._begin(context, path)
         while True:
             before = stream.pos
             elements.append(self._one(stream, context, path, len(elements)))
