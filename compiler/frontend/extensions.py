@@ -7,6 +7,7 @@ refused, for it is most likely one of these misspelt.
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import replace
 from typing import Any, cast, get_args, get_type_hints
@@ -51,7 +52,7 @@ _OF_KAITAI = ("-orig-id", "-webide-representation", "-webide-parse-mode", "-affe
 _NUMBER = re.compile(r"-[0-9]+")  # a key of an enum
 ALGORITHMS = ("crc32c", "crc32")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-UTF_8 = ("UTF-8", "ASCII")  # encodings whose bytes are those of a column of utf8
+UTF_8 = ("utf-8", "ascii")  # encodings whose bytes are those of a column of utf8, as Python calls them
 FUNCTIONS = ("first", "last", "max")
 ARROW_TYPES: tuple[str, ...] = get_args(get_type_hints(Column)["type"])
 # Bits of the integers that a column holds, sign included.
@@ -258,7 +259,7 @@ class ExtensionReader:
 
     def _fits(self, arrow: str, found: DataType) -> bool:
         if arrow in ("binary", "utf8"):
-            is_text = isinstance(found, StrType) and found.encoding in UTF_8
+            is_text = isinstance(found, StrType) and codecs.lookup(found.encoding).name in UTF_8
             return is_text if arrow == "utf8" else isinstance(found, BytesType | StrType)
         if arrow in ("float32", "float64"):
             return isinstance(found, FloatType) and arrow == f"float{8 * found.width_bytes}"

@@ -164,3 +164,32 @@ def test_what_is_wrong_with_a_users_own_schema_is_placed(own: Path) -> None:
         assert "schemas and --out go together" in done.stderr
     assert "ends in .ksy" in run(ROOT, "--out", str(own), str(own / "x.yaml")).stderr
     assert "nowhere.ksy" in run(ROOT, "--out", str(own / "made"), str(own / "nowhere.ksy")).stderr
+
+
+ROWS = """\
+meta: {id: rows, endian: le}
+seq:
+  - {id: rows, type: row, repeat: eos}
+types:
+  row:
+    seq:
+      - {id: a, type: u1, -record-column: int32}
+      - {id: b, type: f4, valid: {min: 0}}
+      - {id: c, type: str, size: 4, encoding: UTF-16LE}
+      - {id: d, type: u1, repeat: until, repeat-until: _ == 0}
+"""
+
+
+@pytest.mark.node
+def test_all_that_columns_cannot_do_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "rows.ksy").write_text(ROWS)
+    done = run(ROOT, "--out", str(tmp_path / "made"), str(tmp_path / "rows.ksy"))
+    lines = [line for line in done.stderr.splitlines() if "left out of columns: " in line]
+    assert [line.split(":")[2:5] for line in lines] == [
+        ["8", "9", " /types/row/seq/1"],
+        ["9", "9", " /types/row/seq/2"],
+        ["10", "9", " /types/row/seq/3"],
+    ]
+    assert done.returncode == OK
+    assert (tmp_path / "made/construct/rows.py").exists()
+    assert not (tmp_path / "made/columns/rows.py").exists()

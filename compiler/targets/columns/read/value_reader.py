@@ -165,13 +165,14 @@ class ValueReader(StructReader):
 
     def _check_text(self, value: BytesValue, encoding: str, field: Field) -> None:
         """Emit a failure if bytes are no text."""
-        if encoding not in UTF_8:
+        codec = codecs.lookup(encoding).name
+        if codec not in UTF_8:
             if not _decodes_all(encoding):
-                detail = f"texts are supported in {', '.join(UTF_8)}, and where each byte is a character"
+                detail = "texts are supported in UTF-8, ASCII, and where each byte is a character"
                 raise unsupported(f"{detail}, not in {encoding}", field.place)
             return
         self.finish()
-        name = "is_utf8" if encoding == "UTF-8" else "is_ascii"
+        name = "is_utf8" if codec == "utf-8" else "is_ascii"
         end = f"{value.start} + {value.size.within(10)}"
         with self.source.rarely(f"not {name}(data, {value.start}, {end})"):
             self.fail(False)
