@@ -55,6 +55,18 @@ def test_a_damaged_batch_is_put_aside_and_its_offsets_are_named(tmp_path: Path) 
     assert reason.startswith("the checksum of the batch is wrong: stored ")
 
 
+def test_a_partition_that_no_source_has_is_named(tmp_path: Path) -> None:
+    one, two = (partition(tmp_path / name, *BATCHES).parent for name in ("one", "two"))
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (one / name).write_text("0\n2\nt 0 10\nt 1 10\n")
+    (one / ".kafka_cleanshutdown").touch()
+    found = salvage([str(one), str(two)], str(tmp_path / "dest"), places=Places())
+    assert found.has_findings and "no source has t-1, which a broker had when it stopped" in found.notes
+    (two / "t-0").rename(two / "t-1")
+    found = salvage([str(one), str(two)], str(tmp_path / "other"), places=Places())
+    assert not any("t-1" in note for note in found.notes)
+
+
 def test_a_damaged_first_batch_is_missed_like_any_other(tmp_path: Path) -> None:
     source = partition(tmp_path / "one", *BATCHES)
     hurt(source, 0)

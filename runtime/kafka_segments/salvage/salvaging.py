@@ -19,6 +19,7 @@ from itertools import groupby
 from typing import Any
 
 from kafka_segments.errors import KafkaFormatError, OutputError
+from kafka_segments.formats.file_names import above, real_path
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import (
     OutputFile,
@@ -29,6 +30,7 @@ from kafka_segments.io.outputs import (
     make_directory,
     publish_directory,
 )
+from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.cluster_metadata import with_topic_ids
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_dir import refuse_below_sources
@@ -194,8 +196,8 @@ def _result(
         for one in copies
         if one.end.is_live
     ]
-    unnamed = list(_notes_on_ids(copies))
-    notes.extend(unnamed)
+    unnamed, gone = list(_notes_on_ids(copies)), list(_notes_on_gone(job.places, sources, copies))
+    notes.extend([*unnamed, *gone])
     head: dict[str, Any] = {
         "version": 1,
         "made": datetime.fromtimestamp(job.now_ms / 1000, UTC).isoformat(),
@@ -207,7 +209,7 @@ def _result(
     manifest = document(head, (job.fragments.read(one.text) for one in done))
     # Brokers before Kafka 2.8 have no topic ids.
     names = any(one.topic_id is not None or one.findings for one in copies)
-    has_findings = any(one.has_findings for one in done) or (bool(unnamed) and names)
+    has_findings = any(one.has_findings for one in done) or bool(gone) or (bool(unnamed) and names)
     return Salvaged(done, manifest, skipped, notes, has_findings)
 
 
@@ -235,6 +237,19 @@ def _notes_on_ids(copies: Sequence[PartitionCopy]) -> Iterator[str]:
             "KRaft broker puts such a directory aside (-stray); write the file with the id that "
             "kafka-topics.sh --describe prints"
         )
+
+
+def _notes_on_gone(places: Places, sources: Sequence[str], copies: Sequence[PartitionCopy]) -> Iterator[str]:
+    """Yield which partitions a broker had when it stopped, and no source has."""
+    there = {f"{one.topic}-{one.partition}" for one in copies}
+    given = {real_path(one) for one in sources}
+    roots = {above(one.path or ".") for one in copies if not one.is_tiered}
+    checkpoints = Checkpoints(places, logs_unused=False)
+    gone = (one for root in roots if real_path(root) in given for one in checkpoints.gone_from(root))
+    names = sorted({one.rpartition("/")[2] for one in gone} - there)
+    if names:
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        yield f"no source has {', '.join(names[:_MAX_NAMED])}{more}, which a broker had when it stopped"
 
 
 def _write_rest(hidden: str, named: str, result: Salvaged, properties: Sequence[bytes]) -> None:
