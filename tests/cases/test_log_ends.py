@@ -81,7 +81,9 @@ def test_a_last_batch_elsewhere_does_not_move_the_end(bit: int, evidence: str, t
     delivered, told = scanned(directory)
     assert delivered == list(range(first))
     moved = first ^ 1 << bit
-    is_named = any("entries are left out" in str(one.error) and one.first_lost_offset == moved for one in told)
+    is_named = any(
+        "entries are left out" in str(one.error) and one.first_lost_offset == moved for one in told
+    )
     assert is_named == (first < moved < 1 << 63)
 
 
