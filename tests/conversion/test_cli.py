@@ -61,13 +61,13 @@ def test_records_below_an_offset_are_left_out(capfd: pytest.CaptureFixture[str])
     assert convert("--to-magic", "0", "--first-offset", "1", "new.log", "made.log") == 0
     assert [entry.batch.last_offset for entry in stored(Path("made.log").read_bytes())] == [1, 2]
     assert convert("--to-magic", "2", "--first-offset", "1", "old.log", "made-2.log") == 2
-    assert "--first-offset is for going down" in capfd.readouterr().err
+    assert "--first-offset is for conversions to magic 0 or 1" in capfd.readouterr().err
 
 
 def test_options_for_the_other_direction_are_refused(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
     for option, value in (("--batch-size", "5"), ("--leader-epoch", "4")):
         assert convert("--to-magic", "1", option, value, "new.log", "made.log") == 2
-        assert f"{option} is for going up" in capfd.readouterr().err
+        assert f"{option} is for conversions to magic 2" in capfd.readouterr().err
     for option, name in (("--batch-size", "batch_size"), ("--leader-epoch", "partition_leader_epoch")):
         assert convert("--to-magic", "2", option, "-9", "old.log", "made.log") == 2
         assert f"{name} is -9" in capfd.readouterr().err

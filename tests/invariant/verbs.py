@@ -191,7 +191,7 @@ def report(partition: Path) -> Answer:
     # The last line is the verdict, which what is named must agree with.
     said = [one for one in error.splitlines() if not one.startswith(f"kafka-segments: {page}: ")]
     answer = Answer(status, words=error + out, named=[named_by_words(one) for one in said])
-    for one in (one for totals in made for one in totals.findings if one.kind in _TOLD):
+    for one in (one for totals in made for _row, one in totals.findings if one.kind in _TOLD):
         offsets, positions = (one.first_offset, one.last_offset), (one.position, one.end_position)
         answer.named.append(Named(one.message, one.path, *offsets, *positions))
     return refused(answer)

@@ -369,7 +369,7 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
             partition.read_batches(isolation="serializable")  # type: ignore[arg-type]
         with pytest.raises(OptionError, match="isolation"):
             partition.iter_events(isolation="serializable")  # type: ignore[arg-type]
-        with pytest.raises(OptionError, match="no live segment"), partition.open_isolated(__file__):
+        with pytest.raises(OptionError, match="not a live segment"), partition.open_isolated(__file__):
             pass
     Log().write(tmp_path, "t-1")
     with pytest.raises(OptionError, match="2 partitions"):
