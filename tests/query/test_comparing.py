@@ -133,7 +133,9 @@ def test_messages_of_old_formats(tmp_path: Path, magic: int) -> None:
     cleaned = old(magic, *VALUES[:3], *VALUES[10:])
     assert compare(tmp_path, whole, cleaned) == 13
     other = old(magic, *VALUES[:7], (7, b"!"), *VALUES[8:])
-    with pytest.raises(ReplicaMismatchError, match=r"the message of offset 7 differs from that in .*crc") as caught:
+    with pytest.raises(
+        ReplicaMismatchError, match=r"the message of offset 7 differs from that in .*crc"
+    ) as caught:
         compare(tmp_path, whole, other)
     assert caught.value.offset == 7 and caught.value.position == caught.value.other_position
     assert compare(tmp_path, whole, other, 8, 20) == 12
