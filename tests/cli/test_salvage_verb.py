@@ -41,6 +41,17 @@ def test_what_was_lost_is_said(source: Path, capfd: pytest.CaptureFixture[str]) 
         f"multi-0: {num} records lost, {where}; the rest is readable\n    offsets 0 to 205, "
     )
     assert "quarantined" in out and "WARNING" not in out
+    assert "lost in" not in out, "there is one partition"
+
+
+def test_partitions_with_losses_are_named_at_the_end(
+    source: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    copy_of("clean/empty-0", tmp_path / "source")
+    shutil.copytree(source, tmp_path / "source" / "a-0")
+    hurt(source, 3)
+    assert main(["salvage", "source", "made", "--retention-ms", "-1"]) == 1
+    assert capfd.readouterr().out.splitlines()[-1] == "records lost in 1 of 3 partitions: multi-0"
 
 
 def test_what_a_broker_would_delete_is_said_once(

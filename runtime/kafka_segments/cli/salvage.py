@@ -136,6 +136,10 @@ def _output(found: Salvaged, arguments: argparse.Namespace) -> Iterator[bytes]:
         yield f"{shown(_retention_words(expired, len(found.partitions), arguments.retention_ms))}\n".encode()
     for line in chain.from_iterable(map(_lines, found.partitions)):
         yield f"{shown(line)}\n".encode()
+    hurt = [f"{one.topic}-{one.partition}" for one in found.partitions if _has_losses(one)]
+    if hurt and len(found.partitions) > 1:
+        partitions = counted(len(found.partitions), "partition")
+        yield f"{shown(f'records lost in {len(hurt)} of {partitions}: {_names(hurt)}')}\n".encode()
 
 
 def _values(one: DonePartition) -> dict[str, Any]:
@@ -148,6 +152,18 @@ def _is_expired(one: DonePartition) -> bool:
     """Return whether a broker would delete segments of a partition at once."""
     summary = one.summary()
     return summary is not None and bool(summary["retention"]["num_deleted_segments"])
+
+
+def _has_losses(one: DonePartition) -> bool:
+    """Return whether offsets of a partition are in no copy, or it was not salvaged."""
+    summary = one.summary()
+    return summary is None or bool(summary["num_missing"])
+
+
+def _names(names: list[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - _NUM_NAMED
+    return ", ".join(names[:_NUM_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _lines(one: DonePartition) -> Iterator[str]:
@@ -193,12 +209,10 @@ def _transaction_lines(transactions: list[dict[str, Any]]) -> Iterator[str]:
 def _retention_words(expired: list[str], num_partitions: int, retention_ms: int) -> str:
     """Return what a broker would delete; `expired` has the topic of each partition that this concerns."""
     topics = list(dict.fromkeys(expired))
-    more = len(topics) - _NUM_NAMED
-    names = ", ".join(topics[:_NUM_NAMED]) + (f" and {more} more" if more > 0 else "")
     return (
         f"WARNING: a broker would at once delete segments of {len(expired)} of "
         f"{counted(num_partitions, 'partition')}, for records older than {retention_ms / _DAY_MS:g} days "
-        f"(cleanup.policy=delete): before it starts, set retention.ms=-1 for {names}, or "
+        f"(cleanup.policy=delete): before it starts, set retention.ms=-1 for {_names(topics)}, or "
         "log.retention.ms=-1 in server.properties"
     )
 
