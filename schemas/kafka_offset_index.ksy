@@ -30,7 +30,7 @@ types:
         type: s4
         doc: |
           The last offset of what was appended there (up to Kafka 1.1 the
-          first), less the base offset of the segment, which is the file's
+          first), minus the base offset of the segment, which is the file's
           name. What is above it stands there or behind.
       - id: position
         -orig-id: position

@@ -64,8 +64,8 @@ seq:
     -batch-column: int32
     type: s4
     doc: |
-      The last offset of the batch, less `base_offset`. It stays when
-      compaction takes records away, even the last one, so it is no count.
+      The last offset of the batch, minus `base_offset`. It stays when
+      compaction takes records away, even the last one: it is not a count.
   - id: base_timestamp
     -orig-id: baseTimestamp
     -default: -1

@@ -76,7 +76,7 @@ types:
         -orig-id: OffsetDelta
         -default: 0
         type: s4
-        doc: The last offset of the last batch, less its first.
+        doc: The last offset of the last batch, minus its first.
       - id: timestamp
         -orig-id: Timestamp
         -default: -1

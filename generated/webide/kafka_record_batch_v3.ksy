@@ -100,7 +100,7 @@ seq:
     -batch-column: int32
     type: kafka_varint
     doc: |
-      The last offset of the batch, less `base_offset`. As in magic 2 it stays
+      The last offset of the batch, minus `base_offset`. As in magic 2 it stays
       when compaction takes records away.
   - id: base_timestamp
     -orig-id: baseTimestamp
@@ -122,7 +122,7 @@ seq:
     -encode: max_timestamp - base_timestamp.value
     type: kafka_varlong
     doc: |
-      The largest timestamp less `base_timestamp`, in milliseconds. 64 bits,
+      The largest timestamp minus `base_timestamp`, in milliseconds. 64 bits,
       where the proposal has 32: they would end after 24.8 days, and a batch
       without records or with a delete horizon may differ by more.
 instances:

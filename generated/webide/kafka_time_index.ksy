@@ -37,7 +37,7 @@ types:
         type: s4
         doc: |
           The offset of a record with this timestamp, or the last one of its
-          batch, less the base offset of the segment.
+          batch, minus the base offset of the segment.
     instances:
       is_zero:
         value: timestamp == 0 and relative_offset == 0

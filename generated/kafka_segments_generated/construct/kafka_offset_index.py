@@ -36,8 +36,8 @@ class EntryValues(TypedDict, total=False):
 Entry: Construct = Struct(
     "kafka_offset_index::entry",
     # Bytes 0 to 3: relativeOffset. The last offset of what was appended there (up to Kafka 1.1 the
-    # first), less the base offset of the segment, which is the file's name. What is above it stands
-    # there or behind.
+    # first), minus the base offset of the segment, which is the file's name. What is above it
+    # stands there or behind.
     "relative_offset" / Int32sb,
     # Bytes 4 to 7: position. Where that batch begins in the `.log`.
     "position" / Int32sb,

@@ -61,7 +61,7 @@ ProducerEntry: Construct = Struct(
     # Bytes 14 to 21: LastOffset. The offset of the last record. -1 if there is none, because only
     # markers are left.
     "last_offset" / Default(Int64sb, -1),
-    # Bytes 22 to 25: OffsetDelta. The last offset of the last batch, less its first.
+    # Bytes 22 to 25: OffsetDelta. The last offset of the last batch, minus its first.
     "offset_delta" / Default(Int32sb, 0),
     # Bytes 26 to 33: Timestamp. Of the last record or marker, in milliseconds since 1970.
     "timestamp" / Default(Int64sb, -1),

@@ -137,8 +137,8 @@ KafkaRecordBatchV2: Construct = Struct(
     "crc" / Checksum(Int32ub, crc32c, lambda this: bytes_of(this, "crc_region")),
     # Bytes 9 to 10: attributes
     "attributes" / Sized(2, BatchAttributes),
-    # Bytes 11 to 14: lastOffsetDelta. The last offset of the batch, less `base_offset`. It stays
-    # when compaction takes records away, even the last one, so it is no count.
+    # Bytes 11 to 14: lastOffsetDelta. The last offset of the batch, minus `base_offset`. It stays
+    # when compaction takes records away, even the last one: it is not a count.
     "last_offset_delta" / Derived(
         Int32sb,
         lambda this: pick(

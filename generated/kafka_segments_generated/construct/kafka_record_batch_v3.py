@@ -160,8 +160,8 @@ KafkaRecordBatchV3: Construct = Struct(
     # Bytes 25 to 28: recordsCount. The number of records. The proposal's list of fields does not
     # have it, and does not say either that it goes.
     "num_records" / Derived(Int32sb, lambda this: count_of(this, "records"), follows="records"),
-    # From byte 29: lastOffsetDelta. The last offset of the batch, less `base_offset`. As in magic 2
-    # it stays when compaction takes records away.
+    # From byte 29: lastOffsetDelta. The last offset of the batch, minus `base_offset`. As in magic
+    # 2 it stays when compaction takes records away.
     "last_offset_delta" / Derived(
         KafkaVarint,
         lambda this: pick(
@@ -176,7 +176,7 @@ KafkaRecordBatchV3: Construct = Struct(
     # for none. With `attributes.has_delete_horizon` it is also the time from which on tombstones
     # and transaction markers may be removed.
     "base_timestamp" / Default(KafkaVarlong, -1),
-    # maxTimestampDelta. The largest timestamp less `base_timestamp`, in milliseconds. 64 bits,
+    # maxTimestampDelta. The largest timestamp minus `base_timestamp`, in milliseconds. 64 bits,
     # where the proposal has 32: they would end after 24.8 days, and a batch without records or with
     # a delete horizon may differ by more.
     "max_timestamp_delta" / Derived(

@@ -39,7 +39,7 @@ Entry: Construct = Struct(
     # milliseconds since 1970.
     "timestamp" / Int64sb,
     # Bytes 8 to 11: relativeOffset. The offset of a record with this timestamp, or the last one of
-    # its batch, less the base offset of the segment.
+    # its batch, minus the base offset of the segment.
     "relative_offset" / Int32sb,
     # Whether this is room for an entry. The first may be a true one: that of a record of 1970.
     "is_zero" / Value(lambda this: this.timestamp == 0 and this.relative_offset == 0),

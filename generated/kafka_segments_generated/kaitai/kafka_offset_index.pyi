@@ -25,7 +25,7 @@ class KafkaOffsetIndex(KaitaiStruct):
 
         relative_offset: int  # s4be at byte 0; relativeOffset
         """The last offset of what was appended there (up to Kafka 1.1 the
-        first), less the base offset of the segment, which is the file's
+        first), minus the base offset of the segment, which is the file's
         name. What is above it stands there or behind.
         """
         position: int  # s4be at byte 4

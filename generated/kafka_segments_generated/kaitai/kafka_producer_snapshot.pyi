@@ -42,7 +42,7 @@ class KafkaProducerSnapshot(KaitaiStruct):
         markers are left.
         """
         offset_delta: int  # s4be at byte 22; OffsetDelta
-        """The last offset of the last batch, less its first."""
+        """The last offset of the last batch, minus its first."""
         timestamp: int  # s8be at byte 26; Timestamp
         """Of the last record or marker, in milliseconds since 1970."""
         coordinator_epoch: int  # s4be at byte 34; CoordinatorEpoch

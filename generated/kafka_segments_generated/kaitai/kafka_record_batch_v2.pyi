@@ -59,8 +59,8 @@ class KafkaRecordBatchV2(KaitaiStruct):
     """CRC-32C (Castagnoli) of `crc_region`."""
     attributes: KafkaRecordBatchV2.BatchAttributes  # at byte 9
     last_offset_delta: int  # s4be at byte 11; lastOffsetDelta
-    """The last offset of the batch, less `base_offset`. It stays when
-    compaction takes records away, even the last one, so it is no count.
+    """The last offset of the batch, minus `base_offset`. It stays when
+    compaction takes records away, even the last one: it is not a count.
     """
     base_timestamp: int  # s8be at byte 15; baseTimestamp
     """What the records' timestamps are relative to, in milliseconds since 1970;

@@ -81,7 +81,7 @@ class KafkaRecordBatchV3(KaitaiStruct):
     does not say either that it goes.
     """
     last_offset_delta: KafkaVarint  # at byte 29; lastOffsetDelta
-    """The last offset of the batch, less `base_offset`. As in magic 2 it stays
+    """The last offset of the batch, minus `base_offset`. As in magic 2 it stays
     when compaction takes records away.
     """
     base_timestamp: KafkaVarlong  # baseTimestamp
@@ -90,7 +90,7 @@ class KafkaRecordBatchV3(KaitaiStruct):
     from which on tombstones and transaction markers may be removed.
     """
     max_timestamp_delta: KafkaVarlong  # maxTimestampDelta
-    """The largest timestamp less `base_timestamp`, in milliseconds. 64 bits,
+    """The largest timestamp minus `base_timestamp`, in milliseconds. 64 bits,
     where the proposal has 32: they would end after 24.8 days, and a batch
     without records or with a delete horizon may differ by more.
     """

@@ -29,7 +29,7 @@ class KafkaTimeIndex(KaitaiStruct):
         """
         relative_offset: int  # s4be at byte 8; relativeOffset
         """The offset of a record with this timestamp, or the last one of its
-        batch, less the base offset of the segment.
+        batch, minus the base offset of the segment.
         """
         @property
         def is_zero(self) -> bool:

@@ -561,8 +561,8 @@ types:
         -orig-id: lastOffsetDelta
         type: s4
         doc: |
-          The last offset of the batch, less `base_offset`. It stays when
-          compaction takes records away, even the last one, so it is no count.
+          The last offset of the batch, minus `base_offset`. It stays when
+          compaction takes records away, even the last one: it is not a count.
       - id: base_timestamp
         -orig-id: baseTimestamp
         type: s8

@@ -67,7 +67,7 @@ types:
       - id: offset_delta
         -orig-id: OffsetDelta
         type: s4
-        doc: The last offset of the last batch, less its first.
+        doc: The last offset of the last batch, minus its first.
       - id: timestamp
         -orig-id: Timestamp
         type: s8
