@@ -35,7 +35,7 @@ class CheckRow:
     kind: Kind = Kind.DAMAGE
 
 
-_DATA = tomllib.loads((get_data(__package__, "checks.toml") or b"").decode())
+_DATA = tomllib.loads((get_data("kafka_segments.verify", "checks.toml") or b"").decode())
 
 
 def _rows() -> Iterable[CheckRow]:

@@ -27,7 +27,7 @@ class Refusal(NamedTuple):
 @cache
 def all_refusals() -> dict[str, Refusal]:
     """Return the rules of `refusals.toml` by name, the `rule` of errors."""
-    data = tomllib.loads((get_data(__package__, "refusals.toml") or b"").decode())
+    data = tomllib.loads((get_data("kafka_segments.write", "refusals.toml") or b"").decode())
     return {name: Refusal(*words) for name, words in data.items()}
 
 
