@@ -80,7 +80,7 @@ def _prepared() -> Path:
     """The folder with Debian's files (`root`) and Python packages (`site`)."""
     if shutil.which(EMULATOR) is None:
         if os.geteuid() != 0 or shutil.which("apt-get") is None:
-            raise NotHereError(f"{EMULATOR} is not there: install qemu-user")
+            raise NotHereError(f"{EMULATOR} is not installed: install qemu-user")
         subprocess.run(["apt-get", "install", "-y", "-qq", "qemu-user"], check=True)
     lock = _lock()
     key = hashlib.sha256((lock + Path(__file__).read_text(encoding="utf-8")).encode()).hexdigest()[:12]

@@ -59,7 +59,7 @@ def versions() -> str:
 def measure(quick: bool, only: Sequence[str]) -> tuple[list[goals.Row], list[str]]:
     """Everything, as rows; and what went wrong."""
     effort = rounds.QUICK if quick else rounds.FULL
-    say("making the corpora that are not there yet")
+    say("making the missing corpora")
     made = corpora.make(quick=quick)
     rate_goals, figure_goals = goals.load()
     rows: list[goals.Row] = []

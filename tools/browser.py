@@ -27,7 +27,7 @@ def install() -> None:
 
 
 def missing() -> str | None:
-    """Say what is not there to drive a browser, and what to do; None if all is."""
+    """Return what is missing to drive a browser, and what to do; None if nothing is."""
     if importlib.util.find_spec("playwright") is None:
         return "playwright is not installed (pip install playwright; its own browsers are not needed)"
     return None if chromium() else "no Chromium on the PATH (Debian: apt-get install chromium)"

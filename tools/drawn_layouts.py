@@ -44,7 +44,7 @@ class Row:
 
     Attributes:
         name: in the schema.
-        type: what is said at the right: the type, or how many bytes there are.
+        type: what stands at the right: the type, or how many bytes there are.
         least: the fewest bytes.
         most: the most bytes; None if a length says how many.
         words: what it is.
@@ -304,7 +304,7 @@ def _num_bits(struct: Struct) -> int:
 
 
 def _is_optional(field: Field) -> bool:
-    """Whether a field depends on another one. That a key may be null is said where it stands."""
+    """Whether a field depends on another one. The drawing of a key says that it may be null."""
     return isinstance(field.condition, Compare) and not isinstance(field.type, BytesType)
 
 

@@ -2,7 +2,7 @@
 
 The wheels of the dependencies are fetched once, by hash, for each Python under `.cache/packaging`; pyspark,
 which comes as a source distribution, is built once for all. uv makes an environment from these alone, with
-hard links; it stays there, and gets the wheel of this project anew each time. Other dependencies or another
+hard links; it stays there, and gets a new wheel of this project each time. Other dependencies or another
 lock make new ones.
 """
 

@@ -2,7 +2,7 @@
 
     python tools/magic3_layouts.py FILE...
 
-Each batch of magic 2 in the segments is encoded anew with each codec at its default level; batches without
+Each batch of magic 2 in the segments is encoded again with each codec at its default level; batches without
 records are left out. The last two columns are what validation of a compressed batch decompresses: in magic 2
 and the first layout all of it, in the second one the metadata of the records, rounded up to the block that
 the codec decompresses at once.

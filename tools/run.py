@@ -28,7 +28,7 @@ LOGS, DESTINATION = Path("build/run/logs"), Path("build/run/parquet")
 SHOWN_TOPIC = "codec-zstd"
 # Files that the second run finds: a topic, a segment, and the checkpoints that know of them.
 LATER = ("codec-zstd-0", "multi-0/*125.*", "[lr]*-offset-checkpoint")
-# The types are said, not guessed: there is a topic named 007.
+# The types are given, not guessed: there is a topic named 007.
 PARTITIONS = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 
 

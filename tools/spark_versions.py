@@ -43,7 +43,7 @@ class Result(NamedTuple):
     counts: str
 
     def line(self, version: str) -> str:
-        """What is said of it at the end."""
+        """The words for it at the end."""
         word = "passed" if self.status == 0 else f"FAILED ({self.status})"
         return f"Spark {version}: {word} in {self.seconds:.0f} s: {self.counts}"
 

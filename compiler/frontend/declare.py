@@ -172,7 +172,7 @@ def encoding_of(node: Node) -> str:
 
 
 def _section(entries: dict[str, Node], section: str, problems: Problems) -> Iterator[tuple[str, Node]]:
-    """The named parts of a section; a name that is none is among the problems."""
+    """The named parts of a section; an illegal name is among the problems."""
     for name, node in entries[section].mapping().items() if section in entries else ():
         with problems.noted():
             _check_name(name, node)
@@ -203,7 +203,7 @@ def _declare_enum(path: Names, node: Node) -> Enum:
     members = []
     for key, value in node.mapping().items():
         if not re.fullmatch(r"-?[0-9]+", key):
-            raise value.error(f"{key!r} is no number; supported are integers")
+            raise value.error(f"{key!r} is not a number; supported are integers")
         members.append(_enum_member(int(key), value))
     labels = [member.id for member in members]
     for label in labels:

@@ -274,7 +274,7 @@ class ExtensionReader:
         return not negative and abs(width) <= _WIDTHS[arrow]
 
     def _width(self, found: DataType) -> int | None:
-        """Bits that a number needs in two's complement, below zero if it may be; None if it is no number."""
+        """Bits that a number needs in two's complement, below zero if it may be; None if no number."""
         if isinstance(found, EnumType):
             found = found.base
         if isinstance(found, IntType):

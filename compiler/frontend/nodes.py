@@ -104,7 +104,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class SwitchType:
-    """One of several types. If no case fits, a field with a size is bytes, any other is not there.
+    """One of several types. If no case fits, a field with a size is bytes, any other is absent.
 
     A case is (expression to be equal to, type); the expression is None for the case that always fits (`_`).
     """

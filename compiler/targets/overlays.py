@@ -38,7 +38,7 @@ def merged(schema: Path, overlay: Path) -> bytes:
         overlay: its file.
 
     Raises:
-        SchemaError: one of them is no mapping, or the overlay removes what is not there.
+        SchemaError: one of them is no mapping, or the overlay removes a missing key.
     """
     node = _composed(schema)
     _Merge(schema.parent, overlay).mappings(node, _composed(overlay))
@@ -76,7 +76,7 @@ class _Merge:
             if value.tag == _NULL:
                 if found is None:
                     line = key.start_mark.line + 1
-                    detail = f"line {line} removes {key.value}, which is not there"
+                    detail = f"line {line} removes {key.value}, which the schema does not have"
                     raise SchemaError(detail, schema=str(self._overlay))
                 del below.value[places[0]]
                 continue

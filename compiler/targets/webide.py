@@ -175,7 +175,7 @@ def generate(schemas: list[Path], model: Model) -> dict[str, bytes]:
         File names to contents.
 
     Raises:
-        SchemaError: a sample is too large, what it is cut from is not there, or an overlay fits no schema.
+        SchemaError: a sample is too large, what it is cut from is missing, or an overlay fits no schema.
     """
     paths = {path.stem: path for path in schemas}
     folder = paths[MAIN].resolve().parent

@@ -79,7 +79,7 @@ def readme(command: str, schemas: Sequence[str], samples: Sequence[tuple[str, in
     """The instructions as Markdown.
 
     Args:
-        command: makes the folder anew.
+        command: makes the folder again.
         schemas: names of files, an import before those that import it.
         samples: names of files, their sizes in bytes, the schemas to open them with, what they show.
     """

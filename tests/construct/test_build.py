@@ -308,7 +308,7 @@ def test_entries_that_are_none() -> None:
         ({"entries": [{"body": {"content": {}}}]}, "nothing tells which of the cases it is"),
         ({"entries": [batch([{"valeu": b"v"}])]}, "no such field in kafka_record::record_body: 'valeu'"),
         ({"entries": [batch([{"value": "text"}])]}, "bytes are wanted, not str"),
-        ({"entries": [batch([{"timestamp_delta": 1 << 70}])]}, "no integer from"),
+        ({"entries": [batch([{"timestamp_delta": 1 << 70}])]}, "not an integer from"),
         ({"entries": [batch([{}], producer_id=1 << 63)]}, "given value"),
         ({"entries": [message(0, 0, 5)]}, "timestamp is given, but its condition"),
         ({"entries": [batch([{}], payload=b"other")]}, "other bytes are given for the same place"),

@@ -343,7 +343,7 @@ def test_what_does_not_agree_is_refused() -> None:
     content.records[0].body.sequence = 5
     with pytest.raises(BuildingError, match="sequence is -1, not 5"):
         KafkaLogSegment.build(tree)
-    with pytest.raises(ConstructError, match="no integer from"):
+    with pytest.raises(ConstructError, match="not an integer from"):
         content.records[0].body.timestamp_delta = 1 << 70
 
 

@@ -3,7 +3,8 @@
 Strategy: a machine cannot judge a sentence, but it finds words of a style that we left: "behind" for after,
 "told" for reported, "nobody" for no caller or reader. `CEILINGS` has, for each room of the runtime, how many
 of these there are, and how many docstrings whose first line is not a sentence. Lower them when a room's words
-improve. `GHOSTS` are phrases of translations, which no docstring, comment or message of the runtime has.
+improve. `GHOSTS` are phrases of translations, which no docstring, comment or message of the runtime, the
+generator or the tools has.
 """
 
 from __future__ import annotations
@@ -142,22 +143,27 @@ def test_docstrings_begin_with_a_sentence(room: str) -> None:
     assert len(hits) <= ceiling, f"{room}: {len(hits)}, at most {ceiling}:\n" + "\n".join(hits)
 
 
+def tools() -> list[Path]:
+    """The modules of the generator and of the tasks."""
+    found = [ROOT / "codegen.py", *(ROOT / "compiler").rglob("*.py"), *(ROOT / "tools").glob("*.py")]
+    return sorted(path for path in found if "node_modules" not in path.parts)
+
+
 def test_no_phrase_reads_like_a_translation() -> None:
     hits = [
         f"{path.relative_to(ROOT)}:{line}: {text}"
-        for path in sorted(RUNTIME.rglob("*.py"))
+        for path in [*sorted(RUNTIME.rglob("*.py")), *tools()]
         for line, text in ghosts(path.read_text(encoding="utf-8"))
     ]
     assert hits == []
 
 
 def test_words_of_tools_and_the_compiler_are_plain() -> None:
-    hits = []
-    for path in [ROOT / "codegen.py", *(ROOT / "compiler").rglob("*.py"), *(ROOT / "tools").glob("*.py")]:
-        if "node_modules" not in path.parts:
-            source = path.read_text(encoding="utf-8")
-            name = path.relative_to(ROOT).as_posix()
-            hits += [f"{name}:{line}: {text}" for line, text in riddles(source)]
+    hits = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in tools()
+        for line, text in riddles(path.read_text(encoding="utf-8"))
+    ]
     assert hits == []
 
 

@@ -37,7 +37,7 @@ class Implied:
     Attributes:
         target: what it is the length or count of.
         text: its value in Python.
-        absent: its value if `target` is not there.
+        absent: its value if `target` is absent.
     """
 
     target: str

@@ -66,7 +66,7 @@ def generate(schemas: list[Path], model: Model) -> dict[str, bytes]:
         File names to contents.
 
     Raises:
-        SchemaError: what should be left out, or a vector, is not there.
+        SchemaError: what should be left out, or a vector, is missing.
     """
     root = schemas[0].resolve().parents[1]
     read = {path.stem: path.read_text(encoding="utf-8") for path in schemas}

@@ -42,7 +42,7 @@ def fold(folded: Folded, texts: Mapping[str, str], model: Model) -> str:
         model: says what imports what.
 
     Raises:
-        SchemaError: what should be left out is not there.
+        SchemaError: what should be left out is missing.
     """
     texts = {
         stem: _without(folded, stem, text).replace(f"`{folded.root}`", f"`{folded.name}`")
@@ -62,7 +62,7 @@ def _without(folded: Folded, stem: str, text: str) -> str:
     for path in paths:
         if path not in there:
             raise SchemaError(
-                f"{'/'.join(path)} should be left out of {folded.name}.ksy, and is not there: "
+                f"{'/'.join(path)} should be left out of {folded.name}.ksy, and is missing: "
                 "change compiler/targets/gallery",
                 schema=f"schemas/{stem}.ksy",
             )

@@ -76,7 +76,7 @@ def read_sample(sample: Sample, root: Path) -> bytes:
         root: the project's folder.
 
     Raises:
-        SchemaError: a file that it is cut from is not there.
+        SchemaError: a file that it is cut from is missing.
     """
     data = b""
     for file, size in sample.pieces:

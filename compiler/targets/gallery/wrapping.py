@@ -1,4 +1,4 @@
-"""Lines of at most 80 columns: texts and expressions that got too long by indentation are wrapped anew."""
+"""Lines of at most 80 columns: texts and expressions that got too long by indentation are wrapped again."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _range(text: str) -> tuple[int, int] | None:
 
 
 def _default(field: dict[str, Any]) -> object:
-    """The value of a field that is not there, as JSON."""
+    """The value of an absent field, as JSON."""
     given, kind = field.get("default"), field["type"]
     if given == "null":
         return None

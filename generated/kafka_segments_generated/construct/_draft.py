@@ -158,9 +158,7 @@ class Draft:
         if ask(member.condition, self, path=self._path):
             return self._inner(name)
         if self._given_for(name) is not None:
-            raise BuildingError(
-                f"{name} is given, but its condition says that it is not there", path=self._path
-            )
+            raise BuildingError(f"{name} is given, but its condition says that it is absent", path=self._path)
         return None
 
     def _has_room(self, name: str, member: Any) -> bool:
@@ -222,7 +220,7 @@ class Draft:
         return stream.getvalue()
 
     def _bytes(self, name: str) -> bytes:
-        """A field's bytes, none if it is not there; an instance's, cut out of the whole."""
+        """A field's bytes, none if it is absent; an instance's, cut out of the whole."""
         lazy = self._struct.lazy.get(name)
         if lazy is not None:
             return bytes(self._once("region", name, self._region))

@@ -60,7 +60,7 @@ class Codec:
         return str(name), None if name == "none" else codecs.get(name)
 
     def open(self, this: Any, path: str) -> Window | None:
-        """What is in the bytes; None if they are not there, or not compressed.
+        """What is in the bytes; None if they are absent, or not compressed.
 
         Raises:
             NoCodecError: they are compressed, and the caller of `parse` gave no codec.
@@ -178,7 +178,7 @@ class At(Construct):  # type: ignore[misc]
         if self.condition is None or ask(self.condition, draft, path=path):
             return data
         if self.codec is None:
-            raise BuildingError("it is given, but its condition says that it is not there", path=path)
+            raise BuildingError("it is given, but its condition says that it is absent", path=path)
         return self.codec.pack(draft, data, path)
 
 

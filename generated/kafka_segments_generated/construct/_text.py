@@ -4,7 +4,7 @@
 
 Some bytes say less than they are: what follows a terminator within a size, a NaN with a payload. A value that
 would be built otherwise than it was read carries the bytes of its field along, so that a parsed tree is built
-as it was. A value that is given anew has none.
+as it was. A new value has none.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def refined(value: Value, facts: list[str]) -> Value:
 def widened(value: Value, default: int, condition: Term) -> tuple[Value, list[tuple[str, str]]]:
     """What a value is that was read under a condition; and the variables to be set before, to what.
 
-    A number that is not there is `default`, one in a struct that is not there its own default. Bytes are
+    An absent number is `default`, one in an absent struct its own default. Bytes are
     not there.
     """
     if isinstance(value, Term):

@@ -211,7 +211,7 @@ def lower(expr: Expr, frame: Frame, place: Place) -> Term:
         raise unsupported("texts and elements of arrays are not supported in expressions here", place)
     value = _evaluate(expr, frame, place)
     if not isinstance(value, Term):
-        raise unsupported("this is no number", place)
+        raise unsupported("this is not a number", place)
     return value
 
 

@@ -83,7 +83,7 @@ def record_columns(
     Args:
         struct: the record.
         model: all schemas.
-        has_nulls: whether numbers that are not there are null; else they are their default.
+        has_nulls: whether absent numbers are null; else they are their default.
         prefix: what paths begin with, so that no column is called as a variable of the decoder.
 
     Raises:

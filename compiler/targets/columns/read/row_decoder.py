@@ -1,6 +1,6 @@
 """The decoder of a file of rows: its header first, then a row for each struct that its root repeats.
 
-Strategy: the file is one batch, whose header is read anew whenever decoding goes on, since what is in it may
+Strategy: the file is one batch, whose header is read again whenever decoding goes on, since what is in it may
 be needed by every row.
 """
 
@@ -28,7 +28,7 @@ def read_table(data: bytes | memoryview, *, compiled: bool = False) -> Any:
 
     Raises:
         kafka_segments.errors.DecodeError: the bytes are no such file; `position` is where a row begins that
-            cannot be read. What is wrong there is said as the Kaitai classes say it.
+            cannot be read. The message is that of the Kaitai classes.
     """
     from ..kaitai.{stem} import {name}
     from . import {stem}, tables

@@ -143,7 +143,7 @@ class Bits(Construct):  # type: ignore[misc]
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         if not isinstance(obj, int) or not 0 <= obj < 1 << self.width:
-            raise IntegerError(f"{obj!r} is no number of {self.width} bits", path=path)
+            raise IntegerError(f"{obj!r} is not a number of {self.width} bits", path=path)
         stream.write_bits(int(obj), self.width, self.big_endian)
         return obj
 

@@ -49,7 +49,7 @@ class Derived(Wrapper):
         subcon: the field's construct.
         derive: what it is then, a function of the fields around.
         follows: the field that it is the length or count of: it says nothing which that one does not.
-        absent: what it is if that field is not there.
+        absent: what it is if that field is absent.
         given: an instance that is computed from the field, and may be given instead.
         solve: what the field is then, a function of the fields around and of that value.
         by_place: whether it is the place in a list, which a field that was parsed keeps.
@@ -163,7 +163,7 @@ class Constant(Derived):
 
 
 class Checksum(Derived):
-    """A field that holds a checksum. Parsing does not compare: that is for who wants to be sure.
+    """A field that holds a checksum. Parsing does not compare it: compute it if you want to be sure.
 
     Args:
         subcon: of the field, of a fixed size.

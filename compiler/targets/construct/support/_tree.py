@@ -1,11 +1,11 @@
 # ruff: noqa: SLF001 (trees, drafts and declarations are friends)
 """What parsing makes: trees. And what expressions may raise.
 
-A tree's fields are its attributes: `tree.key`, or `tree["key"]`. A field or instance that is not there is
+A tree's fields are its attributes: `tree.key`, or `tree["key"]`. A field or instance that is absent is
 None. Instances are read or computed when they are first asked for, so that damage in one part does not hide
 the others.
 
-Fields can be assigned, and lists changed: `build` then works out anew what follows from them. What is
+Fields can be assigned, and lists changed: `build` then computes again what follows from them. What is
 computed in other parts of the tree (offsets, timestamps) is as parsed until the built bytes are parsed again.
 """
 
@@ -226,7 +226,7 @@ def _items(tree: Tree) -> list[tuple[str, Any]]:
     return [(name, tree[name]) for name in tree]
 
 
-# As dictionaries have them; a field of such a name is the attribute, and the method is not to be had.
+# As dictionaries have them; a field of such a name is the attribute, and hides the method.
 _METHODS: dict[str, Callable[[Tree], Any]] = {"keys": _names, "items": _items}
 MOST_ELEMENTS = 20
 MOST_CHARACTERS = 100

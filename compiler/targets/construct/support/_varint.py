@@ -76,7 +76,7 @@ class Varint(Construct):  # type: ignore[misc]
             return obj
         least, most = (-1 << self.bits - 1, 1 << self.bits - 1) if self.zigzag else (0, 1 << self.bits)
         if not isinstance(obj, int) or not least <= obj < most:
-            raise IntegerError(f"{obj!r} is no integer from {least} to {most - 1}", path=path)
+            raise IntegerError(f"{obj!r} is not an integer from {least} to {most - 1}", path=path)
         return self.number(int(obj))
 
     def encode(self, value: int) -> bytes:
