@@ -178,7 +178,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Keep each kind of test together in one process; xdist looks at the groups after this."""
     config.hook.pytest_deselected(items=[item for item in items if not has_a_form(item)])
     items[:] = filter(has_a_form, items)
-    if number := os.environ.get(parts.VARIABLE):
+    if number := os.environ.pop(parts.VARIABLE, None):  # a test's own run of pytest is no part
         taken = parts.parts()[int(number) - 1].takes([item.nodeid for item in items])
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in taken])
         items[:] = [item for item in items if item.nodeid in taken]
