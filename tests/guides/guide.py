@@ -220,15 +220,16 @@ def compare(shown: Sequence[str], printed: str, command: str) -> None:
     Raises:
         GuideError: it did not.
     """
-    lines = [_narrow(line) for line in shown]
+    lines = [narrow(line) for line in shown]
     pattern = "".join(
         r"(?:.*\n)*?" if line == "..." else ".*".join(map(re.escape, line.split("..."))) + r"\n"
         for line in lines
     )
-    real = "".join(f"{_narrow(line)}\n" for line in printed.splitlines() if not PASSING.search(line))
+    real = "".join(f"{narrow(line)}\n" for line in printed.splitlines() if not PASSING.search(line))
     if printed != "..." and not re.fullmatch(pattern, real):
         raise GuideError(f"{command}: the page shows\n{os.linesep.join(shown)}\nand it prints\n{printed}")
 
 
-def _narrow(line: str) -> str:
+def narrow(line: str) -> str:
+    """A line with runs of spaces and dashes of one length, which follow from the widths of columns."""
     return re.sub(r"-{3,}", "---", " ".join(line.split()))

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.guides.guide import commands, narrow
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "operations" / "incidents"
 INDEX = PAGES / "README.md"
 BROKER_STARTS = "Start the broker"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ROW = re.compile(r"^\| `([\w.-]+)` \| (\d+) \| (\d+) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-_STATUS = re.compile(r"\s+# exit status (\d+)$")
 
 
 @dataclass(frozen=True)
@@ -87,19 +88,11 @@ def commands_of(name: str) -> list[Command]:
 
 
 def _commands(code: str, is_transcript: bool, is_online: bool) -> Iterator[Command]:
-    lines = code.replace("\\\n", " ").splitlines()
+    """The commands of a block: a transcript, or commands alone."""
     if not is_transcript:
-        yield from (_command(line, (), is_online) for line in lines if line)
-        return
-    starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
-    assert starts[:1] == [0], code
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        yield _command(lines[start].removeprefix("$ "), lines[start + 1 : end], is_online)
-
-
-def _command(line: str, output: Sequence[str], is_online: bool) -> Command:
-    status = _STATUS.search(line)
-    return Command(_STATUS.sub("", line), int(status[1]) if status else 0, tuple(output), is_online)
+        code = "".join(f"$ {line}\n" for line in code.replace("\\\n", " ").splitlines() if line)
+    for line, status, output in commands(code):
+        yield Command(line, status, tuple(output), is_online)
 
 
 def promises_of(name: str) -> list[Promise]:
@@ -125,16 +118,12 @@ def unseen(shown: Sequence[str], real: str) -> list[str]:
 
     Columns may have other widths, as paths do.
     """
-    rest, missing = [_narrow(line) for line in real.splitlines()], []
+    rest, missing = [narrow(line) for line in real.splitlines()], []
     for line in shown:
-        wanted = re.compile(".*".join(map(re.escape, _narrow(line).split("..."))))
+        wanted = re.compile(".*".join(map(re.escape, narrow(line).split("..."))))
         at = next((number for number, found in enumerate(rest) if wanted.search(found)), None)
         if at is None:
             missing.append(line)
-        elif _narrow(line) != "...":
+        elif narrow(line) != "...":
             del rest[: at + 1]
     return missing
-
-
-def _narrow(line: str) -> str:
-    return re.sub(r"-{3,}", "---", " ".join(line.split()))
