@@ -16,7 +16,7 @@ that depends on a target says so: with ``--require construct`` (or ``columns``; 
 is written and the status is 2 if anything is left out of that target.
 
 Status 0: all in order; 1: ``--check`` found something; 2: a schema is wrong, something is left out of a
-target that ``--require`` names, a tool cannot be had, or FOLDER holds files that are not generated under
+target that ``--require`` names, a tool is missing, or FOLDER holds files that are not generated under
 names that are wanted. Schemas of the project (without ``--out``) have to go into all targets, and a style
 warning of the Kaitai compiler is an error there; of other schemas it is a line on standard error. The
 output depends on the schemas and on the pinned compiler, on nothing else: same input, same bytes.
@@ -73,7 +73,7 @@ def expected_files() -> dict[str, bytes]:
 
     Raises:
         SchemaError: a schema is wrong, or the Kaitai compiler warns of it.
-        ToolchainError: a package, Node or the Kaitai compiler cannot be had.
+        ToolchainError: a package, Node or the Kaitai compiler is not available.
     """
     model, schemas = load_schemas()
     from compiler.targets import catalog, columns, construct, gallery, kaitai, messages, webide
@@ -124,7 +124,7 @@ def own_files(own: Sequence[Path], required: Sequence[str]) -> dict[str, bytes]:
     Raises:
         SchemaError: the Kaitai compiler refuses a schema.
         LeftOutError: something is left out of a target that is required.
-        ToolchainError: a package, Node or the Kaitai compiler cannot be had.
+        ToolchainError: a package, Node or the Kaitai compiler is not available.
     """
     check_readers()
     from compiler.own import make

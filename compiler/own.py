@@ -58,7 +58,7 @@ def make(own: Sequence[Path], folder: Path) -> Package:
     Raises:
         SchemaError: the Kaitai compiler refuses a schema; `more` has its other errors, and those of the front
             end, which know columns.
-        ToolchainError: Node or the compiler cannot be had.
+        ToolchainError: Node or the compiler is not available.
     """
     package, problems, warnings = Package(), Problems(), Problems()
     model = Model({})
