@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from tools.test import FAST  # noqa: E402  the root is no package
 from tools.wheels import libraries  # noqa: E402
 
-from kafka_segments.native.library import VARIABLE, file_name, level_of  # noqa: E402
+from kafka_segments.core.native.library import VARIABLE, file_name, level_of  # noqa: E402
 
 MACHINE = "aarch64"
 EMULATOR = "qemu-aarch64"

@@ -16,16 +16,16 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from kafka_segments.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
-from kafka_segments.segment.columnar import (
-    byte_search,
+from kafka_segments.core.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
+from kafka_segments.core.segment.columnar import (
     folding_decoder,
     fused_inflate,
     fused_scan,
     window_run,
     wrappers,
 )
-from kafka_segments.segment.scan import compiled_search
+from kafka_segments.core.segment.scan import compiled_search
+from kafka_segments.search import byte_search
 from kafka_segments.write import encoder_loops, index_writer, offset_checks
 from kafka_segments_generated.columns import (
     kafka_log_segment,
@@ -67,7 +67,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
 """What `load_decoder` is called with."""
 
 COMPILER = tuple(
-    f"kafka_segments.native.{name}"
+    f"kafka_segments.core.native.{name}"
     for name in ("checksums", "compiling", "fold", "intrinsics", "kernels", "target")
 )
 """Modules that make machine code of what the factories return."""
@@ -82,7 +82,7 @@ def functions() -> Iterator[tuple[Callable[..., Any], dict[str, bool]]]:
 
 
 def sources() -> list[str]:
-    """Name the source files that machine code depends on, such as `kafka_segments/native/kernels.py`."""
+    """Name the source files that machine code depends on, such as `kafka_segments/core/native/kernels.py`."""
     found = set(COMPILER)
     for factory in FACTORIES:
         assert isinstance(factory, FunctionType)
@@ -92,7 +92,7 @@ def sources() -> list[str]:
 
 def _add_function(function: FunctionType, modules: set[str], seen: set[FunctionType]) -> None:
     """Add the modules of a function, of those that it calls, and of the values that it uses."""
-    from kafka_segments.native.keys import global_names  # with llvmlite, which `functions` does without
+    from kafka_segments.core.native.keys import global_names  # with llvmlite, which `functions` does without
 
     if function in seen:
         return

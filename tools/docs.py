@@ -59,7 +59,10 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "spark.take_snapshot", "spark.partition_by_key",
         ),
     ),
-    "files": ("Stores, and files beside segments", ("io.filesystems.Places", "segment.index_files")),
+    "files": (
+        "Stores, and files beside segments",
+        ("core.io.filesystems.Places", "core.segment.index_files"),
+    ),
 }  # fmt: skip
 # Fields of values have no docstrings of their own.
 OPTIONS = {

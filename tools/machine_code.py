@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kafka_segments.native.library import LEVELS, MANIFEST, digest, digest_file, file_name, symbol_of
+from kafka_segments.core.native.library import LEVELS, MANIFEST, digest, digest_file, file_name, symbol_of
 
 __all__ = ["TARGETS", "build"]
 
@@ -98,8 +98,8 @@ def _modules(head: str, only: re.Pattern[str]) -> Any:
     from llvmlite import binding as llvm
     from tools.compiled_functions import functions
 
-    from kafka_segments.native.compiling import compiled
-    from kafka_segments.native.engine import parameters_of
+    from kafka_segments.core.native.compiling import compiled
+    from kafka_segments.core.native.engine import parameters_of
 
     for factory, options in functions():
         if not only.search(symbol_of(factory, options)):
@@ -118,7 +118,7 @@ def _modules(head: str, only: re.Pattern[str]) -> Any:
 def _manifest() -> str:
     from tools.compiled_functions import sources
 
-    from kafka_segments.native.target import has_crc32c
+    from kafka_segments.core.native.target import has_crc32c
 
     names = sources()
     told = {"sources": names, "digest": digest(names), "has_crc32c": has_crc32c()}

@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "runtime"), str(ROOT / "generated")]
 
 from kafka_segments import Batch, open_segment  # noqa: E402 (of this clone)
-from kafka_segments.codecs import CODEC_NAMES, compress, decompress  # noqa: E402
+from kafka_segments.core.codecs import CODEC_NAMES, compress, decompress  # noqa: E402
+from kafka_segments.core.formats import MetadataFirstReader  # noqa: E402
+from kafka_segments.core.formats.batch_values import BatchValues, Hook, build_batch, parse_batch  # noqa: E402
+from kafka_segments.core.formats.entries import ExperimentalBatch  # noqa: E402
 from kafka_segments.errors import KafkaFormatError  # noqa: E402
-from kafka_segments.formats import MetadataFirstReader  # noqa: E402
-from kafka_segments.formats.batch_values import BatchValues, Hook, build_batch, parse_batch  # noqa: E402
-from kafka_segments.formats.entries import ExperimentalBatch  # noqa: E402
 
 __all__ = ["BLOCKS", "Sizes", "measured", "table"]
 

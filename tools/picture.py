@@ -1,7 +1,8 @@
 """Draw the rooms of the runtime from its imports into docs/architecture.md. Run by `make picture`.
 
-A room is a module or package directly below `kafka_segments`. It stands one floor above the highest room that
-it imports. Imports for type checkers alone do not count. An arrow that follows from others is left out.
+A room is a module or package directly below `kafka_segments`, or below its `core`. It stands one floor above
+the highest room that it imports. Imports for type checkers alone do not count. An arrow that follows from
+others is left out.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ HEAD = """\
 def rooms() -> dict[str, Path]:
     """Each room's name and file: the module, or the package's `__init__`."""
     found = {}
-    for path in sorted(RUNTIME.iterdir()):
+    for path in sorted([*RUNTIME.iterdir(), *(RUNTIME / "core").iterdir()]):
+        name = path.relative_to(RUNTIME).with_suffix("").as_posix()
         if path.suffix == ".py":
-            found[path.stem] = path
+            found[name] = path
         elif (path / "__init__.py").exists():
-            found[path.name] = path / "__init__.py"
+            found[name] = path / "__init__.py"
+    del found["core"], found["core/__init__"]
     return found
 
 
@@ -67,9 +70,10 @@ def arrows() -> dict[str, set[str]]:
         own = [first] if first.parent == RUNTIME else sorted(first.parent.rglob("*.py"))
         for path in own:
             for module in imported(ast.parse(path.read_text(encoding="utf-8"))):
-                parts = module.split(".")
-                if parts[0] == "kafka_segments" and len(parts) > 1 and parts[1] in names:
-                    found[name].add(parts[1])
+                package, *parts = module.split(".")
+                room = "/".join(parts[: 2 if parts[:1] == ["core"] else 1])
+                if package == "kafka_segments" and room in names:
+                    found[name].add(room)
         found[name].discard(name)
     return found
 
@@ -103,7 +107,7 @@ def drawn(found: dict[str, set[str]]) -> str:
         is_package = files[name].parent != RUNTIME
         text = _summary(files[name])
         arrow = f"  -> {' '.join(sorted(direct))}" if direct else ""
-        lines.append(f"  {high[name]}  {name + '/' * is_package:<11} {text:<80}{arrow}".rstrip())
+        lines.append(f"  {high[name]}  {name + '/' * is_package:<14} {text:<80}{arrow}".rstrip())
     return HEAD + "\n".join(lines) + "\n"
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from kafka_segments import encode_control, encode_empty_batch, encode_records, open_segment
-from kafka_segments.formats import LEN_HEAD
-from kafka_segments.formats.entries import Batch, ExperimentalBatch, Record
-from kafka_segments.formats.metadata_first import MetadataFirstReader
-from kafka_segments.io.storage import open_source
+from kafka_segments.core.formats import LEN_HEAD
+from kafka_segments.core.formats.entries import Batch, ExperimentalBatch, Record
+from kafka_segments.core.formats.metadata_first import MetadataFirstReader
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.write.convert import convert_magic3
 from kafka_segments.write.sizes import FileToMeasure, Form, SizeReport, data_file, measure_sizes
 

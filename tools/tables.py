@@ -12,8 +12,8 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.query.options import IGNORED, OPTIONS, REFUSED, Option
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.spark.schema import VIEW_SCHEMAS
 from kafka_segments.spark.writing.write_options import WRITE_OPTIONS
 from kafka_segments.verify.catalogue import CHECKS

@@ -28,6 +28,6 @@ class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         folder = Path(named)
         for path in sorted(folder.glob(f"{folder.name}-*.so*")):
-            build_data["force_include"][str(path)] = f"kafka_segments/native/machine_code/{path.name}"
+            build_data["force_include"][str(path)] = f"kafka_segments/core/native/machine_code/{path.name}"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{_PLATFORMS.format(folder.name)}"

@@ -22,7 +22,7 @@ from tools import machine_code
 from tools.compiled_functions import sources
 from tools.wheel_hook import VARIABLE
 
-from kafka_segments.native.library import LEVELS, digest, file_name
+from kafka_segments.core.native.library import LEVELS, digest, file_name
 
 __all__ = ["libraries"]
 

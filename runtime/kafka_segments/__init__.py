@@ -17,14 +17,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments import errors
-from kafka_segments.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.segment.segment import Segment, open_segment
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.segment.segment import Segment, open_segment
 
 if TYPE_CHECKING:
+    from kafka_segments.core.segment.table import read_table
     from kafka_segments.log.open_partition import open_partition
     from kafka_segments.log.partition import Partition
     from kafka_segments.query.scan import list_partitions, scan
-    from kafka_segments.segment.table import read_table
     from kafka_segments.write.api import (
         encode_batch,
         encode_empty_batch,

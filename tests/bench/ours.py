@@ -61,7 +61,7 @@ def num_batches(source: Path) -> int:
 
 def find_bytes(source: Path, needle: bytes) -> int:
     """Search a segment for records that contain a byte string, as the verb `find` does; return how many."""
-    from kafka_segments.io.storage import open_source
+    from kafka_segments.core.io.storage import open_source
     from kafka_segments.search.conditions import Conditions
     from kafka_segments.search.content_tests import Contains
     from kafka_segments.search.segment_search import SegmentSearch
@@ -79,8 +79,8 @@ def direct_codec(name: str) -> Any:
     Raises:
         ImportError: a codec has no such way in this installation.
     """
-    from kafka_segments.codecs import direct_codec
-    from kafka_segments.segment.codec_loops.loops import new_loop
+    from kafka_segments.core.codecs import direct_codec
+    from kafka_segments.core.segment.codec_loops.loops import new_loop
 
     found, loop = direct_codec(name), new_loop(name)
     if found is not None:

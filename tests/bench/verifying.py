@@ -18,12 +18,12 @@ from typing import Any
 import crc32c
 import numpy as np
 
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import open_source
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar.decompressed import PlainRecords
+from kafka_segments.core.segment.columnar.entry_table import EntryTable
+from kafka_segments.core.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
-from kafka_segments.segment.columnar.decompressed import PlainRecords
-from kafka_segments.segment.columnar.entry_table import EntryTable
-from kafka_segments.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.verify.catalogue import GROUPS, chosen_checks
 from kafka_segments.verify.partition_checks import VerifyOptions, verify_copy
 from kafka_segments.verify.segment_checks import SegmentReading

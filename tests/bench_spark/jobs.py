@@ -14,10 +14,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from tests.bench_spark.corpus import NUM_VALUES, record_batch, timed
 
+from kafka_segments.core.segment.columnar.arrow_schema import schema_of
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.job import Request, ingest, plan_ingest
 from kafka_segments.query.query_options import query_of
-from kafka_segments.segment.columnar.arrow_schema import schema_of
 
 # Those of Spark's `kafka` source; topic and partition are in the directories' names.
 COLUMNS = ("offset", "timestamp", "timestamp_type", "key", "value")

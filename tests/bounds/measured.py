@@ -20,7 +20,7 @@ from unittest import mock
 
 import kafka_segments
 from kafka_segments.cli.main import main
-from kafka_segments.segment.segment import fast_rows
+from kafka_segments.core.segment.segment import fast_rows
 
 __all__ = ["DISK_VERBS", "READING", "VERBS", "WITHOUT_NUMBA"]
 

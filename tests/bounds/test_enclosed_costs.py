@@ -10,8 +10,8 @@ import pytest
 from tests.bounds.adversaries import GZIP, message
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.formats.entries import Batch
-from kafka_segments.segment.scan.nested_messages import NestedMessages
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.segment.scan.nested_messages import NestedMessages
 
 _MANY = 10_000
 
@@ -30,7 +30,7 @@ def _stored(content: bytes) -> bytes:
 def test_messages_of_a_cut_wrapper_are_passed_over_at_once(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if way == "by machine code":
         pytest.importorskip("numba")
-        monkeypatch.setattr("kafka_segments.segment.scan.resync._LEN_SLOW", 0)
+        monkeypatch.setattr("kafka_segments.core.segment.scan.resync._LEN_SLOW", 0)
     inner = b"".join(message(b"", offset=number) for number in range(_MANY))
     wrapper = message(_stored(inner), GZIP, offset=_MANY, wrong_by=1)[:-20]
     behind = message(b"behind", offset=_MANY + 1)

@@ -14,8 +14,8 @@ from tests.bounds.adversaries import EMPTY_RECORD, GZIP, LZ4, batch, message
 from tests.bounds.test_enclosed_costs import _stored
 
 from kafka_segments import Batch, Damage, Record, open_segment
-from kafka_segments.codecs.literals import trace
-from kafka_segments.segment.scan.nested_messages import _sound_messages
+from kafka_segments.core.codecs.literals import trace
+from kafka_segments.core.segment.scan.nested_messages import _sound_messages
 
 
 def _steps_by_byte(payload: bytes, content: bytearray):
@@ -93,7 +93,7 @@ def test_what_gzip_compressed_ends_where_it_becomes_too_much():
 @pytest.mark.parametrize("seed", range(50))
 def test_messages_by_machine_code_are_those_one_by_one(seed):
     pytest.importorskip("numba")
-    searching = pytest.importorskip("kafka_segments.segment.scan.compiled_search")
+    searching = pytest.importorskip("kafka_segments.core.segment.scan.compiled_search")
     dice = Random(seed)
     ends = (b"", b"x", dice.randbytes(40), message(b"", wrong_by=1), batch(EMPTY_RECORD, 1))
     count = dice.choice((0, 1, 30, 4096, 5000))
@@ -137,8 +137,8 @@ def test_messages_are_followed_whatever_their_values_claim(odd):
 @pytest.mark.parametrize("has_crc32c", [True, False])
 def test_messages_are_followed_by_machine_code_whatever_they_claim(monkeypatch, has_crc32c):
     """Also on a CPU without instructions for the checksum, from one window of the scanner to the next."""
-    searching = pytest.importorskip("kafka_segments.segment.scan.compiled_search")
-    scanner = pytest.importorskip("kafka_segments.segment.columnar.scanner")
+    searching = pytest.importorskip("kafka_segments.core.segment.scan.compiled_search")
+    scanner = pytest.importorskip("kafka_segments.core.segment.columnar.scanner")
     if not has_crc32c:
         monkeypatch.setattr(scanner, "has_crc32c", lambda: False)
     large = message(bytes(3 * scanner._LEN_FIRST_WINDOW), offset=2)

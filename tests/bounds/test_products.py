@@ -7,10 +7,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafka_segments.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply
+from kafka_segments.core.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply
 
 pytest.importorskip("numba")
-searching = pytest.importorskip("kafka_segments.segment.scan.compiled_search")
+searching = pytest.importorskip("kafka_segments.core.segment.scan.compiled_search")
 
 EDGES = (0, 1, 2, 1 << 30, 1 << 31, 0x11111111, 0x88888888, (1 << 32) - 1)
 

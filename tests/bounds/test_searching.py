@@ -8,13 +8,13 @@ from random import Random
 import pytest
 from tests.bounds.adversaries import ADVERSARIES, EMPTY_RECORD, batch, message, record
 
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.scan import resync
+from kafka_segments.core.segment.scan.resync import Resync
 from kafka_segments.errors import ReadError
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.scan import resync
-from kafka_segments.segment.scan.resync import Resync
 
 pytest.importorskip("numba")
-searching = pytest.importorskip("kafka_segments.segment.scan.compiled_search")
+searching = pytest.importorskip("kafka_segments.core.segment.scan.compiled_search")
 
 
 @pytest.fixture

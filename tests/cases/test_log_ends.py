@@ -13,8 +13,8 @@ from tests.salvage.made import partition as made
 from tests.spark.kafka_rows import RECORDED
 
 import kafka_segments as ks
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_end, find_reached

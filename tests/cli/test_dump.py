@@ -20,8 +20,8 @@ from tests.io.test_storage import break_blocks
 from tests.segment.test_segment import redpanda
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.segment.segment import fast_rows
 from kafka_segments.errors.escaping import escape
-from kafka_segments.segment.segment import fast_rows
 
 NAME = "00000000000000000000.log"
 BATCHES = [batch(offset, [record(0), record(1)]) for offset in (0, 2, 4, 6)]

@@ -19,7 +19,7 @@ from tests.house.commands import blocks
 
 from kafka_segments import open_segment
 from kafka_segments.cli.main import main
-from kafka_segments.io import outputs
+from kafka_segments.core.io import outputs
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = RECORDED / "kafka-4.3" / "clean"

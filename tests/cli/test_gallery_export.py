@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from compiler.frontend import load
 
+from kafka_segments.cli import generated_files
 from kafka_segments.cli.main import main
 from kafka_segments.errors import ReadError
-from kafka_segments.formats import generated_files
 
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "generated" / "kafka_segments_generated" / "gallery"

@@ -16,10 +16,10 @@ from tests.builders.build import batch, control, patched, record
 from kafka_segments import open_partition, open_segment
 from kafka_segments.cli import console
 from kafka_segments.cli.main import main
+from kafka_segments.core.io import stores
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, ReadError
 from kafka_segments.errors.escaping import escape, mask_secrets
-from kafka_segments.io import stores
-from kafka_segments.io.filesystems import Places
 
 CLEAN = Path(__file__).parents[1] / "vectors/recorded/kafka-4.3/clean"
 NAME = f"{0:020}.log"
@@ -290,7 +290,7 @@ def test_what_is_masked(text: str, masked: str) -> None:
 
 
 def test_loggers_escape_for_everybody() -> None:
-    """Every module's logger comes from `kafka_segments.io.loggers`, which escapes."""
+    """Every module's logger comes from `kafka_segments.core.io.loggers`, which escapes."""
     runtime = Path(__file__).parents[2] / "runtime"
     users = {path.name for path in runtime.rglob("*.py") if "getLogger" in path.read_text(encoding="utf-8")}
     assert users == {"loggers.py"}

@@ -329,10 +329,10 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> None:
     class Finder:
         @staticmethod
         def find_spec(name: str, _path: object = None, _target: object = None) -> None:
-            if name == "kafka_segments.segment.columnar.dump_text":
+            if name == "kafka_segments.core.segment.columnar.dump_text":
                 raise MissingExtraError("Arrow data need pyarrow", extra="arrow")
 
-    forget(monkeypatch, ["kafka_segments.segment.columnar.dump_text"])
+    forget(monkeypatch, ["kafka_segments.core.segment.columnar.dump_text"])
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
 
 

@@ -206,8 +206,8 @@ def test_empty_and_preallocated_segments(tmp_path: Path, capfd: pytest.CaptureFi
 def test_without_the_compiled_scanner_the_same(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    from kafka_segments.core.segment.columnar import header_table
     from kafka_segments.errors import MissingExtraError
-    from kafka_segments.segment.columnar import header_table
 
     multi = str(RECORDED / "kafka-4.3" / "clean" / "codec-none-0")
     fast = ls(capfd, "--headers", multi)

@@ -17,10 +17,10 @@ import pytest
 
 from kafka_segments import open_partition, open_segment
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.local_files import is_locked
+from kafka_segments.core.segment.index_files import read_offset_index
 from kafka_segments.errors import ReadError
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.local_files import is_locked
-from kafka_segments.segment.index_files import read_offset_index
 
 CLEAN = Path(__file__).parents[1] / "vectors/recorded/kafka-4.3/clean"
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 125))

@@ -14,7 +14,7 @@ from tests.builders.build import patched
 import kafka_segments
 from kafka_segments.cli import webide_export, webide_pieces
 from kafka_segments.cli.main import main
-from kafka_segments.formats.webide_files import read_webide_files
+from kafka_segments.cli.webide_files import read_webide_files
 
 ROOT = Path(__file__).parents[2]
 CLEAN = ROOT / "tests/vectors/recorded/kafka-4.3/clean"

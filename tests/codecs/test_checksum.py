@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_segments.formats.checksum import crc32, crc32c
+from kafka_segments.core.formats.checksum import crc32, crc32c
 
 CHECK = b"123456789"
 

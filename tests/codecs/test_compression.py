@@ -24,8 +24,8 @@ from tests.builders.codec_payloads import (
 )
 from tests.forgotten import forget
 
-from kafka_segments import codecs
-from kafka_segments.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, codec_named, decompress
+from kafka_segments.core import codecs
+from kafka_segments.core.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, codec_named, decompress
 from kafka_segments.errors import DecompressionError, MissingCodecError
 
 CONTENTS = {
@@ -246,7 +246,7 @@ PACKAGES = {
 )
 def test_missing_package(monkeypatch, codec, package, distribution) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    forget(monkeypatch, [f"kafka_segments.codecs.{codec}"])
+    forget(monkeypatch, [f"kafka_segments.core.codecs.{codec}"])
     with pytest.raises(MissingCodecError, match=f"pip install {distribution}") as caught:
         decompress(codec, b"")
     assert caught.value.codec == codec
@@ -257,7 +257,7 @@ def test_missing_package(monkeypatch, codec, package, distribution) -> None:
 
 def test_packages_are_imported_when_first_needed() -> None:
     program = (
-        "import sys, kafka_segments.codecs as compression\n"
+        "import sys, kafka_segments.core.codecs as compression\n"
         "heavy = {'lz4', 'lz4.frame', 'snappy', 'cramjam', 'zstandard'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "compression.codec_named('lz4')\n"

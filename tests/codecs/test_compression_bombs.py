@@ -28,7 +28,7 @@ ALLOWED_GROWTH = 10 * MIB
 
 PROGRAM = """
 import re, resource, sys
-from kafka_segments.codecs import codec_named, decompress
+from kafka_segments.core.codecs import codec_named, decompress
 from kafka_segments.errors import DecompressionError
 
 def peak():
@@ -118,7 +118,7 @@ def test_a_snappy_block_cannot_declare_what_it_cannot_hold(tmp_path, declared) -
 
 def test_time_is_linear_in_tiny_members_and_frames() -> None:
     """100,000 empty members: an implementation that copies the rest for each would take minutes."""
-    from kafka_segments.codecs import decompress
+    from kafka_segments.core.codecs import decompress
 
     assert decompress("gzip", gzip_member(b"") * 100_000) == b""
     assert decompress("zstd", zstd_frame(b"") * 100_000) == b""

@@ -10,9 +10,9 @@ from random import Random
 import pytest
 from tests.builders.codec_payloads import ORDINARY, WRITERS_OF, lz4_frame, mutate, some_content, zstd_frame
 
-from kafka_segments.codecs import CODEC_NAMES, decompress, direct_codec
+from kafka_segments.core.codecs import CODEC_NAMES, decompress, direct_codec
+from kafka_segments.core.segment.codec_loops.loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
-from kafka_segments.segment.codec_loops.loops import Loop, new_loop
 
 ROOM = 1 << 20
 

@@ -14,7 +14,7 @@ import pytest
 from tests.builders.codec_payloads import WRITERS_OF, mutate, some_content
 from tests.oracle import jvm
 
-from kafka_segments.codecs import CODEC_NAMES, decompress
+from kafka_segments.core.codecs import CODEC_NAMES, decompress
 from kafka_segments.errors import DecompressionError
 
 pytestmark = pytest.mark.oracle

@@ -11,8 +11,8 @@ from tests.builders.wild_payloads import WILD
 from tests.builders.wild_segments import BASE, BEHIND, HALF, NUM_INNER, Case, cases, entry
 
 from kafka_segments import Damage, Record, open_segment
+from kafka_segments.core.segment.segment import fast_rows
 from kafka_segments.errors import CorruptBatchError, DecompressionError
-from kafka_segments.segment.segment import fast_rows
 
 CASES = list(cases())
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2

@@ -37,7 +37,7 @@ class Runner:
         }
         self._compiled = None
         if compiled:
-            from kafka_segments.native.engine import load_decoder
+            from kafka_segments.core.native.engine import load_decoder
 
             self._compiled = load_decoder(factory, **options)
 

@@ -11,7 +11,7 @@ from tests.columns import kaitai_rows
 from tests.columns.driver import Limits, decode, scan, support_of
 from tests.properties.recorded import Recorded, distinct
 
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
 support = support_of(kafka_log_segment)

@@ -17,7 +17,7 @@ from tests.columns.encoding import entry_of, payload_of
 from tests.columns.test_decoder_recorded import payload_of as plain_payload
 from tests.columns.test_decoder_recorded import some
 
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
 support = support_of(kafka_log_segment)

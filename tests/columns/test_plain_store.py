@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_segments.formats import increment_sequence
+from kafka_segments.core.formats import increment_sequence
 from kafka_segments_generated.columns.support import store
 
 

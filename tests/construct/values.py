@@ -9,7 +9,7 @@ from typing import Any
 from tests.codegen.vectors import VECTORS
 from tests.properties.codecs import compress
 
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments_generated.construct import plain
 from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment
 

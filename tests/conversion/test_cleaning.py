@@ -20,8 +20,8 @@ from tests.properties.shapes import QUICK, segments
 
 import kafka_segments
 from kafka_segments import Batch
+from kafka_segments.core.formats import java_text
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.formats import java_text
 from kafka_segments.write.convert import Conversion, Retention, filter_batches
 
 RETENTIONS = {

@@ -27,9 +27,9 @@ from tests.properties.shapes import QUICK
 from tests.properties.shapes import segments as generated
 
 from kafka_segments import Batch, Damage, open_segment
-from kafka_segments.codecs import compress
+from kafka_segments.core.codecs import compress
+from kafka_segments.core.formats import batch_values
 from kafka_segments.errors import EncodeError, KafkaFormatError, MissingExtraError, OptionError
-from kafka_segments.formats import batch_values
 from kafka_segments.write.convert import Conversion, convert_magic3
 
 ROWS = (

@@ -16,9 +16,9 @@ from tests.oracle.run import oracle
 
 from kafka_segments import Batch
 from kafka_segments.cli.main import main
-from kafka_segments.codecs import compress, decompress
+from kafka_segments.core.codecs import compress, decompress
 from kafka_segments.errors import DecompressionError, EncodeError, OptionError
-from kafka_segments.segment.recompression import recompress
+from kafka_segments.write.recompression import recompress
 
 CODECS = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
 RECORDS = [record(number, b"k", b"value" * 9, ((b"h", None),)) for number in range(9)]

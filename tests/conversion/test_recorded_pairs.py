@@ -11,7 +11,7 @@ import pytest
 from tests.conversion.compare import Stored, as_consumed, stored
 from tests.recording.sets import RECORDED
 
-from kafka_segments.formats.entries import Batch
+from kafka_segments.core.formats.entries import Batch
 from kafka_segments.write.convert.rules import CLEANED, CLEANED_LEGACY, EMPTIED, Case, Table
 
 

@@ -12,15 +12,15 @@ from tests.copies.cases import make_case
 from tests.copies.lawful import overused
 from tests.copies.run import Report, go_through
 
-from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import NO_END
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.segment import sound_runs
+from kafka_segments.core.segment.evidence import FileOrder
+from kafka_segments.core.segment.verified_entries import VerifiedEntry
 from kafka_segments.log.log_end import NamedOffsets
 from kafka_segments.salvage import partition_plan
 from kafka_segments.salvage.confirmation import OtherPlaces
 from kafka_segments.salvage.survey import FileSurvey
-from kafka_segments.segment import sound_runs
-from kafka_segments.segment.evidence import FileOrder
-from kafka_segments.segment.verified_entries import VerifiedEntry
 
 SEED = 0
 

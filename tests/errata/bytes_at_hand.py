@@ -9,7 +9,7 @@ from tests.codegen.vectors import VECTORS
 from tests.construct.values import batch, segment
 
 from kafka_segments import Batch, Record, open_segment
-from kafka_segments.formats.entries import Padding
+from kafka_segments.core.formats.entries import Padding
 
 RECORDED = VECTORS / "recorded"
 TIME = 1_714_000_000_000

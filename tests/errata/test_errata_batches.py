@@ -11,7 +11,7 @@ from tests.codegen.vectors import VECTORS
 from tests.errata.bytes_at_hand import RECORDED, entries, number, only, recorded, worked_example
 
 from kafka_segments import Record, open_segment
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments.errors import ChecksumMismatchError, DecompressionError, UnsupportedMagicError
 
 LEN_OVERHEAD = 12  # offset and size
@@ -209,7 +209,7 @@ def test_upper_attribute_bits_are_ignored() -> None:
 
 def read_columns(data: bytes) -> list[Record]:
     """By the compiled decoders."""
-    from kafka_segments.segment.segment import fast_rows
+    from kafka_segments.core.segment.segment import fast_rows
 
     events = open_segment(data).iter_events(rows=fast_rows())
     return [event for event in events if isinstance(event, Record)]

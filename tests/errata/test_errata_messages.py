@@ -13,7 +13,7 @@ from tests.construct.values import message, segment
 from tests.errata.bytes_at_hand import RECORDED, TIME, number, only, recorded
 
 from kafka_segments import open_segment
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments.errors import CorruptBatchError, DecompressionError, UnknownFormatError
 from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment
 

@@ -11,7 +11,7 @@ from tests.errata.bytes_at_hand import RECORDED, TIME, entries, number, only, re
 
 import kafka_segments
 from kafka_segments import open_segment
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments.errors import UnsupportedMagicError
 from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment
 

@@ -11,8 +11,8 @@ from tests.construct.values import batch, message, segment
 from tests.errata.bytes_at_hand import TIME, only
 
 import kafka_segments
+from kafka_segments.core.formats import checksum
 from kafka_segments.errors import CorruptBatchError, EncodeError
-from kafka_segments.formats import checksum
 from kafka_segments_generated.construct.kafka_varint import KafkaVarint
 from kafka_segments_generated.construct.kafka_varlong import KafkaVarlong
 

@@ -13,10 +13,11 @@ from typing import TypeVar
 import pytest
 from tests.builders.build import batch, control, record, unsigned_varint
 
-from kafka_segments import Damage, Record, formats, open_segment
+from kafka_segments import Damage, Record, open_segment
+from kafka_segments.core import formats
+from kafka_segments.core.formats.control_records import MAX_LEN_VALUE, decode_control
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import DecodeError
-from kafka_segments.formats.control_records import MAX_LEN_VALUE, decode_control
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ import pytest
 from tests.builders.build import batch, control, record, unsigned_varint
 
 from kafka_segments import Record, open_segment
-from kafka_segments.formats.control_records import _FIELDS_OF, decode_control
-from kafka_segments.formats.entries import ControlRecord
+from kafka_segments.core.formats.control_records import _FIELDS_OF, decode_control
+from kafka_segments.core.formats.entries import ControlRecord
 from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
 
 UUID = bytes(range(16))

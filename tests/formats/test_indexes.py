@@ -16,6 +16,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kafka_segments.core.segment import index_files
+from kafka_segments.core.segment.index_files import AbortedTxn, LeaderEpoch, PartitionMetadata, ProducerEntry
 from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptIndexError,
@@ -24,8 +26,6 @@ from kafka_segments.errors import (
     ReadError,
     TruncatedError,
 )
-from kafka_segments.segment import index_files
-from kafka_segments.segment.index_files import AbortedTxn, LeaderEpoch, PartitionMetadata, ProducerEntry
 from kafka_segments_generated.columns import kafka_offset_index, kafka_time_index, kafka_transaction_index
 
 READERS: list[Callable[[bytes], Any]] = [

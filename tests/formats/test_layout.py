@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from kafka_segments import formats
-from kafka_segments.segment.scan.resync import candidate_pattern
+from kafka_segments.core import formats
+from kafka_segments.core.segment.scan.resync import candidate_pattern
 
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "kafka_log_segment.ksy"
 

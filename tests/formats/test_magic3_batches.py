@@ -23,9 +23,9 @@ from tests.builders.magic3 import (
 from tests.properties.shapes import QUICK
 
 from kafka_segments import Batch, Damage, Record, open_segment
-from kafka_segments.codecs import CODEC_NAMES, compress
+from kafka_segments.core.codecs import CODEC_NAMES, compress
+from kafka_segments.core.formats.entries import ExperimentalBatch
 from kafka_segments.errors import CorruptBatchError, OptionError, UnsupportedMagicError
-from kafka_segments.formats.entries import ExperimentalBatch
 
 BYTES = st.none() | st.binary(max_size=20)
 HEADERS = st.lists(st.tuples(st.binary(max_size=9), BYTES), max_size=3).map(tuple)

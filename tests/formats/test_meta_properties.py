@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from tests.builders.samples import RECORDED
 
+from kafka_segments.core.formats import MAX_LEN_META_PROPERTIES, MetaProperties, read_meta_properties
 from kafka_segments.errors import DecodeError
-from kafka_segments.formats import MAX_LEN_META_PROPERTIES, MetaProperties, read_meta_properties
 
 CLUSTER, DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ", "yc2b0GrBoIJJ_pUZLjvI-A"
 

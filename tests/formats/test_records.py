@@ -15,6 +15,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from tests.builders.build import batch, patched, record, sized, unsigned_varint, varint
 
 from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS
 from kafka_segments.errors import (
     CorruptBatchError,
     DecompressionError,
@@ -22,7 +23,6 @@ from kafka_segments.errors import (
     MissingCodecError,
     OptionError,
 )
-from kafka_segments.segment.batch_records import MAX_NUM_HEADERS
 
 TIME = 1_700_000_000_000
 LEAST_LONG, MOST_LONG, MOST_INT = -(1 << 63), (1 << 63) - 1, (1 << 31) - 1
@@ -317,7 +317,7 @@ def test_a_codec_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr("kafka_segments.codecs.import_module", missing)
+    monkeypatch.setattr("kafka_segments.core.codecs.import_module", missing)
     offsets, error = read_damaged(batch(0, payload=b"x", attributes=4))
     assert offsets == []
     assert isinstance(error, MissingCodecError)

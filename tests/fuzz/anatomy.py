@@ -234,7 +234,7 @@ def _row_of(data: bytearray) -> tuple[int, ...]:
 
 @cache
 def _length_place() -> tuple[int, ...]:
-    from kafka_segments import formats
+    from kafka_segments.core import formats
 
     return tuple(range(formats.OFS_LEN_BODY, formats.LEN_LOG_OVERHEAD))
 
@@ -242,6 +242,6 @@ def _length_place() -> tuple[int, ...]:
 @cache
 def magic_place() -> int:
     """The byte of an entry that says its format."""
-    from kafka_segments import formats
+    from kafka_segments.core import formats
 
     return formats.OFS_MAGIC

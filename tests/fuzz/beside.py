@@ -20,11 +20,12 @@ from tests.fuzz.edits import edited
 from tests.properties.recorded import VECTORS
 from tests.query.logs import PLACES, log_of
 
-from kafka_segments import Damage, Record, formats, open_segment
+from kafka_segments import Damage, Record, open_segment
+from kafka_segments.core import formats
+from kafka_segments.core.segment import index_files
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.query.committed import read_committed
-from kafka_segments.segment import index_files
 from kafka_segments_generated import columns
 
 PARTITIONS = ("transactions-0", "transactions-1", "open-transaction-0")

@@ -15,13 +15,13 @@ from tests.fuzz.guard import FILE, GUARD, place
 
 from kafka_segments import Damage, Padding, Record, Segment, open_segment
 from kafka_segments.cli import jsonl, text
+from kafka_segments.core.io.storage import BLOCK_SIZE, open_source
+from kafka_segments.core.segment.columnar.transaction_rows import iter_steps
+from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.segment import fast_rows
+from kafka_segments.core.segment.transactions.markers import scan_steps
+from kafka_segments.core.segment.transactions.state import Step, Transactions
 from kafka_segments.errors import KafkaFormatError, ReadError, UnknownFormatError
-from kafka_segments.io.storage import BLOCK_SIZE, open_source
-from kafka_segments.segment.columnar.transaction_rows import iter_steps
-from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.segment import fast_rows
-from kafka_segments.segment.transactions.markers import scan_steps
-from kafka_segments.segment.transactions.state import Step, Transactions
 
 MAX_DECOMPRESSED = 1 << 20
 """Bytes that a payload may decompress to here: bombs are among the inputs."""

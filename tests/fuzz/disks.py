@@ -29,15 +29,15 @@ from tests.verify.test_plants import verified
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.cli.like_kafka import log_lines
 from kafka_segments.cli.like_kafka.tool import run_like_kafka
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import MissingExtraError, SegmentOrderError
-from kafka_segments.io.storage import open_source
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import Contains, ContentTest, HasHeader, HasKey, MatchesPattern
 from kafka_segments.search.found import FoundRecord
 from kafka_segments.search.segment_search import Checked, SegmentSearch
 from kafka_segments.verify.catalogue import CHECKS, GROUPS
 
-TABLES = "kafka_segments.segment.columnar.verified_tables.iter_tables_verified"
+TABLES = "kafka_segments.core.segment.columnar.verified_tables.iter_tables_verified"
 NAME = f"{0:020}.log"
 OPTIONS = (
     ["--print-data-log"],

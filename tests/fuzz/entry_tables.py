@@ -6,7 +6,7 @@ from random import Random
 
 from tests.fuzz.checks import MAX_DECOMPRESSED, word
 
-from kafka_segments.segment.columnar.entry_records import read_entry_records, read_small_entries
+from kafka_segments.write.entry_records import read_entry_records, read_small_entries
 
 
 def entry_records(dice: Random, data: bytes) -> str:

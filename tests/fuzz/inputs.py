@@ -18,7 +18,7 @@ from tests.fuzz.anatomy import Anatomy, dissect, magic_place, record_fields
 from tests.fuzz.edits import edited
 from tests.properties.codecs import FORMS, IDS, codec_of
 
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments_generated.columns import kafka_log_segment
 
@@ -117,7 +117,7 @@ def plain_of(anatomy: Anatomy) -> tuple[bytes, tuple] | None:  # type: ignore[ty
 
 
 def _len_entry(data: bytes) -> int:
-    from kafka_segments import formats
+    from kafka_segments.core import formats
 
     start = data[: formats.LEN_PREFIX]
     return formats.read_prefix(start).len_entry if len(start) == formats.LEN_PREFIX else 0

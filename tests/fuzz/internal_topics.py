@@ -10,8 +10,8 @@ from tests.fuzz.edits import edited
 from tests.recording.sets import RECORDED
 
 from kafka_segments.cli.like_kafka.message_lines import MESSAGE_PARSERS
+from kafka_segments.core.formats import read_meta_properties
 from kafka_segments.errors import DecodeError
-from kafka_segments.formats import read_meta_properties
 
 TEXT = b"version=1\nnode.id=7\r\n# comment\ncluster.id=a\\:b\\\n  c\ndirectory.id=\\u0041\n"
 PIECES = (b"\\", b"\\u00", b"\\u0041", b"\r", b"\n", b"=", b":", b" ", b"\t", b"#", b"\0", b"\xff", b"-7")

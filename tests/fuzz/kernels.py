@@ -13,8 +13,8 @@ from tests.fuzz import seeds, storm
 from tests.fuzz.anatomy import COLUMN, magic_place
 from tests.fuzz.edits import NUMBERS
 
-from kafka_segments.native import engine
-from kafka_segments.segment.columnar.record_columns import Capacity, columns_of
+from kafka_segments.core.native import engine
+from kafka_segments.core.segment.columnar.record_columns import Capacity, columns_of
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
 CAPACITY = Capacity(num_rows=5, num_bytes=700, num_items=30)

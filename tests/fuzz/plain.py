@@ -16,7 +16,7 @@ import numpy as np
 from tests.columns.driver import TYPES
 from tests.fuzz.anatomy import LOADS, rebound
 
-from kafka_segments.native import engine
+from kafka_segments.core.native import engine
 from kafka_segments_generated.columns import support
 
 

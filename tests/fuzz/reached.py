@@ -19,7 +19,7 @@ from tests.fuzz.lines import Lines
 from tests.fuzz.run import Progress, Result, slow_cpu, small_windows
 
 import kafka_segments
-from kafka_segments.native.keys import global_names
+from kafka_segments.core.native.keys import global_names
 from kafka_segments_generated import columns
 
 HEAVY = ("unreadable", "partition", "verify", "salvage")

@@ -10,20 +10,20 @@ from tests.fuzz.edits import edited
 from tests.fuzz.guard import GUARD
 
 from kafka_segments import Batch, Damage, open_segment
-from kafka_segments.errors import UnknownFormatError
-from kafka_segments.formats import file_names
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.columnar.arrow_schema import schema_of
-from kafka_segments.segment.columnar.decoding import RecordDecoder
-from kafka_segments.segment.columnar.small_segments import (
+from kafka_segments.core.formats import file_names
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar.arrow_schema import schema_of
+from kafka_segments.core.segment.columnar.decoding import RecordDecoder
+from kafka_segments.core.segment.columnar.small_segments import (
     UNKNOWN,
     SmallRecords,
     SmallTimes,
     read_times,
 )
-from kafka_segments.segment.contents import contents_of, contents_of_small
-from kafka_segments.segment.continuity import Extent
-from kafka_segments.segment.scan import nested_messages
+from kafka_segments.core.segment.contents import contents_of, contents_of_small
+from kafka_segments.core.segment.continuity import Extent
+from kafka_segments.core.segment.scan import nested_messages
+from kafka_segments.errors import UnknownFormatError
 
 TOPIC_ID = "-" + "A" * 22
 WORDS = (

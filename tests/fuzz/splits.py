@@ -19,15 +19,16 @@ from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
 from tests.query import splits
 
-from kafka_segments import Batch, Record, formats, open_segment
+from kafka_segments import Batch, Record, open_segment
+from kafka_segments.core import formats
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.columnar.arrow_schema import NONE
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, UnknownFormatError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment
 from kafka_segments.log.tier_manifests import read_manifest
 from kafka_segments.query.read import batch_views, replica_comparison
 from kafka_segments.query.read.split_reader import Reading
-from kafka_segments.segment.columnar.arrow_schema import NONE
 
 MANIFEST = {
     "version": "1",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_segments.native.kernels import call
+from kafka_segments.core.native.kernels import call
 from kafka_segments_generated.columns.support import (
     AT,
     BATCH,

@@ -40,12 +40,13 @@ from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
 from tests.properties.readers import HOOKS
 
-from kafka_segments import Batch, Damage, Record, formats, open_segment
-from kafka_segments.codecs import CODEC_NAMES, decompress
-from kafka_segments.codecs.literals import trace
+from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.core import formats
+from kafka_segments.core.codecs import CODEC_NAMES, decompress
+from kafka_segments.core.codecs.literals import trace
+from kafka_segments.core.formats.control_records import decode_control
+from kafka_segments.core.segment.batch_records import open_records
 from kafka_segments.errors import KafkaFormatError, UnknownFormatError
-from kafka_segments.formats.control_records import decode_control
-from kafka_segments.segment.batch_records import open_records
 from kafka_segments_generated import columns, construct, kaitai
 
 LONGS = [0, 1, -1, 7, 1_700_000_000_000, (1 << 63) - 1, -(1 << 63)]

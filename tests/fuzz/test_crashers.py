@@ -15,7 +15,7 @@ import pytest
 from tests.fuzz import checks, seeds, targets
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.segment.segment import fast_rows
+from kafka_segments.core.segment.segment import fast_rows
 
 FOUND = sorted(seeds.CRASHERS.glob("*.toml"))
 

@@ -16,8 +16,8 @@ from tests.fuzz.edits import varint
 from tests.fuzz.lines import Lines
 from tests.fuzz.run import NUMBER
 
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.scan.resync import Resync
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.scan.resync import Resync
 
 # A reader with a fault that shows at two inputs, under a name of the plan; then the job.
 PLANTED = """

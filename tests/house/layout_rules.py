@@ -11,7 +11,7 @@ use). Two are guesses, and lean towards too much:
   to. 0 is none: counting begins there. `MAX_LEN_*` is none: how much is read at most is ours to say.
 
 Whoever is stopped by mistake gives the value a better name; whoever is stopped rightly asks
-`kafka_segments.formats`, and that asks the generated classes.
+`kafka_segments.core.formats`, and that asks the generated classes.
 """
 
 from __future__ import annotations

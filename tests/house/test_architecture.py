@@ -22,7 +22,7 @@ def test_the_picture_is_made_from_todays_imports() -> None:
 def test_a_new_import_makes_the_picture_stale() -> None:
     found = picture.arrows()
     assert picture.drawn(found) in PAGE.read_text(encoding="utf-8")
-    found["io"].add("codecs")
+    found["core/io"].add("core/codecs")
     assert picture.drawn(found) not in PAGE.read_text(encoding="utf-8")
 
 

@@ -17,15 +17,15 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 MOST_ALLOWED = 5
 # Module to why, and what it may have.
 ALLOWED: dict[str, tuple[str, set[str]]] = {
-    "kafka_segments/codecs/gzip.py": (
+    "kafka_segments/core/codecs/gzip.py": (
         "RFC 1952's members: zlib by itself sees their ends otherwise than Java",
         {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
-    "kafka_segments/codecs/lz4.py": (
+    "kafka_segments/core/codecs/lz4.py": (
         "LZ4's frame header: Kafka's rules for it are not the library's; and cut blocks",
         {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
-    "kafka_segments/codecs/snappy.py": (
+    "kafka_segments/core/codecs/snappy.py": (
         "snappy-java's stream of blocks: no library reads it as Java does; and cut blocks",
         {
             "packing",
@@ -36,11 +36,11 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
             "a constant of a layout",
         },
     ),
-    "kafka_segments/codecs/zstd.py": (
+    "kafka_segments/core/codecs/zstd.py": (
         "RFC 8878's headers of frames and blocks: where one ends, for zstd-jni's reads end elsewhere",
         {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
-    "kafka_segments/formats/java.py": (
+    "kafka_segments/core/formats/java.py": (
         "surrogates in UTF-8: the JDK replaces them otherwise than Python; ints and longs in values",
         {"a magic", "a Kaitai stream read by hand"},
     ),

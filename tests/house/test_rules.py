@@ -15,19 +15,19 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 OPENERS = {
     "cli/console.py",
     "cli/kaitai_compiler.py",
-    "formats/generated_files.py",
-    "formats/schema_files.py",
-    "formats/webide_files.py",
-    "io/memory.py",
-    "native/cache.py",
-    "native/library.py",
-    "io/outputs.py",
+    "cli/generated_files.py",
+    "core/formats/schema_files.py",
+    "cli/webide_files.py",
+    "core/io/memory.py",
+    "core/native/cache.py",
+    "core/native/library.py",
+    "core/io/outputs.py",
     "ingest/files/local_table_files.py",
-    "io/page_cache.py",
-    "io/local_files.py",
+    "core/io/page_cache.py",
+    "core/io/local_files.py",
     "salvage/fragments.py",
     "spark/settings.py",
-    "io/storage.py",
+    "core/io/storage.py",
 }
 
 
@@ -103,11 +103,11 @@ TAKERS = {
     "ingest/files/stored_table_files.py",
     "ingest/runs/staging.py",
     "ingest/transactional.py",
-    "io/readahead.py",
-    "io/retry.py",
-    "io/stored_objects.py",
-    "segment/columnar/reader.py",
-    "segment/scan/entry_check.py",
+    "core/io/readahead.py",
+    "core/io/retry.py",
+    "core/io/stored_objects.py",
+    "core/segment/columnar/reader.py",
+    "core/segment/scan/entry_check.py",
     "spark/reading.py",
     "verify/partition_checks.py",
     "verify/segment_checks.py",
@@ -159,7 +159,7 @@ def test_docstrings_of_readers_and_codecs_begin_plainly() -> None:
     named = ast.Module | ast.ClassDef | ast.FunctionDef
     docstrings = [
         f"{path.name}: {ast.get_docstring(node)}"
-        for folder in ("codecs", "segment/columnar", "segment/scan")
+        for folder in ("core/codecs", "core/segment/columnar", "core/segment/scan")
         for path in sorted((RUNTIME / "kafka_segments" / folder).glob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, named) and ast.get_docstring(node) is not None

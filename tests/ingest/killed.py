@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.io import stored_objects
 from kafka_segments.ingest import engines
 from kafka_segments.ingest.files import local_table_files, stored_table_files
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.tables.parquet_table import ParquetTable
-from kafka_segments.io import stored_objects
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,7 +11,7 @@ from tests.ingest.ingested import parquet_rows
 from tests.io import faults, server
 from tests.io.conftest import settings_for
 
-from kafka_segments.io import object_store, stored_objects
+from kafka_segments.core.io import object_store, stored_objects
 
 BUCKET = "tables"
 

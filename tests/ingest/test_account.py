@@ -11,8 +11,8 @@ from tests.connector import connector, queries, served
 from tests.ingest.ingested import Run, parquet_rows
 from tests.spark import kafka_rows
 
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import AccountError
-from kafka_segments.formats.entries import Damage
 from kafka_segments.ingest.counting_reader import SplitCounts
 from kafka_segments.ingest.runs.account import Account, account_of, lost_spans, merged
 from kafka_segments.log.findings import Finding, Kind

@@ -12,13 +12,13 @@ from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError, OutputError
 from kafka_segments.ingest.compact import compact
 from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import IngestPlan, Request, ingest, plan_ingest
 from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.query import Query
-from kafka_segments.segment.columnar.arrow_schema import SCHEMA
 
 
 def planned(logs: Path, out: Path) -> IngestPlan:

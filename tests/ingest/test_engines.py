@@ -16,11 +16,11 @@ from tests.forms import pick
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import OutputError, TimestampRangeError
 from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import Request, ingest, plan_ingest
 from kafka_segments.query.query import Query, Topics
-from kafka_segments.segment.columnar.arrow_schema import SCHEMA
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"

@@ -11,10 +11,10 @@ import pytest
 from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
 
+from kafka_segments.core.io import outputs
 from kafka_segments.errors import OutputError, UndecidedRunError
 from kafka_segments.ingest.files import local_table_files
 from kafka_segments.ingest.files.local_table_files import LocalTableFiles
-from kafka_segments.io import outputs
 
 
 def failing(error: BaseException) -> Any:

@@ -13,6 +13,7 @@ import pytest
 from tests.builders.directories import append, run_of
 from tests.ingest.endings import no_file_above
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.ingest.destination import check_destination, is_surely_text, partition_path
 from kafka_segments.ingest.files.parquet import ParquetFile
@@ -22,7 +23,6 @@ from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import RunState, TableSettings
 from kafka_segments.ingest.splits import pack
 from kafka_segments.ingest.task import WriteSettings, WriteTask
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
 
 ID = "0123456789abcdef" * 2

@@ -15,9 +15,9 @@ from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, segment
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.destination import check_destination
-from kafka_segments.io.filesystems import Places
 
 
 def refused(*words: Any) -> int:
@@ -114,7 +114,12 @@ def test_missing_packages(
     extra: str,
 ) -> None:
     logs = append(tmp_path / "logs" / "t-0", *run_of(0, 3)).parent
-    late = ("kafka_segments.spark", "kafka_segments.ingest", "kafka_segments.segment.columnar", "pyiceberg.")
+    late = (
+        "kafka_segments.spark",
+        "kafka_segments.ingest",
+        "kafka_segments.core.segment.columnar",
+        "pyiceberg.",
+    )
     # Packages last: while they are there, their modules are taken out of them.
     forget(monkeypatch, sorted((name for name in sys.modules if name.startswith(late)), reverse=True))
     monkeypatch.setitem(sys.modules, missing, None)

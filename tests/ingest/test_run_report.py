@@ -19,12 +19,12 @@ from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, data_files, locally
 from tests.log.test_discovery import locked
 
+from kafka_segments.core.io.outputs import replace_file
+from kafka_segments.core.io.retry import Patience, RequestCounts, requests_so_far
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.reports.run_report import RunMeter
 from kafka_segments.ingest.task import Output
-from kafka_segments.io.outputs import replace_file
-from kafka_segments.io.retry import Patience, RequestCounts, requests_so_far
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 Reported = Callable[..., tuple[int, dict[str, Any], Samples, str]]

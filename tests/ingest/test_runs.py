@@ -13,10 +13,10 @@ from tests.builders import build, directories
 from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, data_files, parquet_rows
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import RunState
-from kafka_segments.io.filesystems import Places
 
 ID, OTHER = "1oQZnfFqTVWOHr1q3zBQ6A", "7nGr8hXvQSuYl0nV1pUj3w"
 

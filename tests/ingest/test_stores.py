@@ -17,10 +17,10 @@ from tests.ingest.stored import BUCKET, Bucket, partition_rows
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.io import stored_objects
 from kafka_segments.errors import OutputError
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.files.table_files import table_files
-from kafka_segments.io import stored_objects
 
 pytest.importorskip("obstore")
 pytestmark = pytest.mark.s3

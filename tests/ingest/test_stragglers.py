@@ -12,11 +12,11 @@ from tests.builders.directories import append, run_of, segment_path
 from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket
 
+from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.job import Ingest, Request, ingest, plan_ingest
 from kafka_segments.query.query import Query
-from kafka_segments.segment.columnar.arrow_schema import SCHEMA
 
 NUM_ROWS = 12
 

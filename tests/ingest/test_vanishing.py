@@ -12,10 +12,10 @@ from tests.builders.directories import append, log_start, run_of, segment_path
 from tests.ingest.ingested import Run, parquet_rows
 from tests.log.test_discovery import locked
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ReadError
 from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.vanishing import again_if_gone
-from kafka_segments.io.filesystems import Places
 
 
 def test_retention_while_a_run_plans(

@@ -14,7 +14,7 @@ from tests.invariant.verbs import VERBS, quiet_logs
 from tests.properties.encoder import Batch, Record
 
 from kafka_segments import open_segment
-from kafka_segments.formats.entries import Batch as Entry
+from kafka_segments.core.formats.entries import Batch as Entry
 
 READERS = ("ingest", "source", "source_strict", "source_split", "source_damage")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.io import faults, server
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 BUCKET = "recorded"

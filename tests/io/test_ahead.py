@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_segments.core.io import readahead
+from kafka_segments.core.io.memory import new_pages
+from kafka_segments.core.io.readahead import AheadSource
 from kafka_segments.errors import StoreError
-from kafka_segments.io import readahead
-from kafka_segments.io.memory import new_pages
-from kafka_segments.io.readahead import AheadSource
 
 DATA = random.Random(6).randbytes(300_000)
 

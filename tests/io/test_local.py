@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError, ReadError
-from kafka_segments.io.filesystems import Places
 
 
 @pytest.fixture(params=[True, False])

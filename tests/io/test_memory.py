@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_segments.io.memory import new_pages
+from kafka_segments.core.io.memory import new_pages
 
 
 def test_pages_are_zeros_and_can_be_written() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.io.conftest import settings_for
 
+from kafka_segments.core.io import object_store as stores
+from kafka_segments.core.io.object_store import object_store, object_store_options, split_address
 from kafka_segments.errors import MissingExtraError, OptionError
-from kafka_segments.io import object_store as stores
-from kafka_segments.io.object_store import object_store, object_store_options, split_address
 
 pytest.importorskip("obstore")
 

@@ -19,12 +19,12 @@ from tests.io import faults, server
 from tests.io.conftest import BUCKET, RECORDED, settings_for
 
 from kafka_segments import open_segment
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.readahead import LEN_PIECE
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.index_files import read_offset_index
 from kafka_segments.errors import ReadError, StoreError
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.readahead import LEN_PIECE
-from kafka_segments.io.storage import Source
-from kafka_segments.segment.index_files import read_offset_index
 
 pytestmark = pytest.mark.s3
 

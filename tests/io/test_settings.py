@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.store_settings import SCHEMES, arguments_of, secrets_of
 from kafka_segments.errors import MissingExtraError, OptionError
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import SCHEMES, arguments_of, secrets_of
 
 KEYS = {"fs.s3a.access.key": "AK", "fs.s3a.secret.key": "SK"}
 S3_CASES = {

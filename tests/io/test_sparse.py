@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from kafka_segments import Padding, open_segment
-from kafka_segments.io.storage import Source, Window, open_source
-from kafka_segments.segment.scan.entry_check import Probe, hole_before
+from kafka_segments.core.io.storage import Source, Window, open_source
+from kafka_segments.core.segment.scan.entry_check import Probe, hole_before
 
 _BLOCK = 64 << 10
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from kafka_segments.core.io.storage import BLOCK_SIZE, SourceLike, Window, open_source
 from kafka_segments.errors import OptionError, ReadError
-from kafka_segments.io.storage import BLOCK_SIZE, SourceLike, Window, open_source
 
 DATA = bytes(range(256)) * 64  # four blocks
 
@@ -91,7 +91,7 @@ def test_a_pipe_is_copied(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["pipe", "file", "file, partly read"])
 def test_standard_input(how: str, file: Path) -> None:
     code = (
-        "from kafka_segments.io.storage import open_source\n"
+        "from kafka_segments.core.io.storage import open_source\n"
         "source = open_source('-')\n"
         "print(source.name, source.size, bytes(source.read(2, 2)))"
     )

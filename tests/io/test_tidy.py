@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from tests.io.pagecache import drop, pages_of, warm
 
+from kafka_segments.core.io import local_files, page_cache
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.lent_files import lend_file
+from kafka_segments.core.io.page_cache import TidySource, tidy_source
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import ReadError
-from kafka_segments.io import local_files, page_cache
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.lent_files import lend_file
-from kafka_segments.io.page_cache import TidySource, tidy_source
-from kafka_segments.io.storage import open_source
 
 PAGE = 4096
 ROOT = Path(__file__).resolve().parents[2]
@@ -287,8 +287,8 @@ def test_a_file_that_shrinks_is_said_to(file: Path, tmp_path: Path) -> None:
 STARVED = """
 import sys
 from tests import addresses
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.lent_files import lend_file
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.lent_files import lend_file
 source = Places().open(sys.argv[1])
 buffer, got = memoryview(bytearray(1 << 20)), 0
 addresses.bound(int(sys.argv[2]) << 20)

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from kafka_segments.core.io import retry
+from kafka_segments.core.io.retry import Patience
 from kafka_segments.errors import ReadError, StoreError
-from kafka_segments.io import retry
-from kafka_segments.io.retry import Patience
 
 SECRET = "canary-5521"
 

@@ -19,10 +19,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from kafka_segments.core.io import retry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.retry import Patience
 from kafka_segments.errors import StoreError
-from kafka_segments.io import retry
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.retry import Patience
 
 # All in one process: the stores are asked once.
 pytestmark = pytest.mark.xdist_group("unreachable")

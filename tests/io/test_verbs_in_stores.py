@@ -12,8 +12,8 @@ from tests.io import faults, server
 from tests.io.conftest import BUCKET, RECORDED, settings_for
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import StoreError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.salvage.salvaging import salvage
 
 pytestmark = pytest.mark.s3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source, open_source
 from kafka_segments.errors import ReadError
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source, open_source
 
 
 class MemoryPlaces(Places):

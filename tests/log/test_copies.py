@@ -12,16 +12,16 @@ from tests.forms import IS_FULL
 from tests.log.cluster import Cluster, Replica, Written
 from tests.log.memory import MemoryPlaces
 
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.lineage import Lineage, contradiction, diverges_at
 from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionCopy, PartitionLog, StoredFile, StoredSegment
 from kafka_segments.log.replicas import resolve
-from kafka_segments.segment.index_files import LeaderEpoch
-from kafka_segments.segment.segment import open_segment
 
 
 def resolved(places: MemoryPlaces, *paths: str) -> PartitionLog:

@@ -17,14 +17,14 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.log.memory import MemoryPlaces
 
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.local_files import is_locked
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.local_files import is_locked
-from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.model import PartitionCopy
-from kafka_segments.segment.index_files import LeaderEpoch
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"

@@ -10,8 +10,8 @@ from tests.builders import build
 from tests.log.memory import MemoryPlaces
 
 from kafka_segments import open_segment
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_end import find_end, last_sound_batch
 from kafka_segments.log.model import LogEnd, LogPiece, PartitionLog, StoredFile, StoredSegment

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.log.memory import MemoryPlaces
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.globs import compile_glob, expand, is_glob
 from kafka_segments.errors import OptionError
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.globs import compile_glob, expand, is_glob
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from tests.log.tiers import TOPIC_ID, bounds, copy_of, epochs_up_to, kafkas, segment_id
 from tests.oracle.jvm import QUIET, compile_java, fetch_jars, java_command
 
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.local_files import is_locked
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.local_files import is_locked
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.lineage import Lineage
-from kafka_segments.segment.index_files import LeaderEpoch
 
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE.parent / "vectors" / "recorded" / "kafka-4.3"

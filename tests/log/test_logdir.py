@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_segments import formats
+from kafka_segments.core import formats
+from kafka_segments.core.formats.file_names import TopicPartition, parse_directory_name
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import DecodeError, OptionError, ReadError
-from kafka_segments.formats.file_names import TopicPartition, parse_directory_name
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.log.model import PartitionCopy

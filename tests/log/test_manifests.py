@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from tests.log.test_tiered import MULTI, find, in_memory
 from tests.log.tiers import aivens, copy_of, encoded_sizes
 
-from kafka_segments import formats
+from kafka_segments.core import formats
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import DecodeError, KafkaFormatError, OptionError, ReadError, UnknownFormatError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.stored_segments import open_stored
 from kafka_segments.log.tier_manifests import read_manifest
-from kafka_segments.segment.index_files import LeaderEpoch
 
 
 def other_sizes(manifest: dict[str, Any]) -> None:

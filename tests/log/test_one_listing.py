@@ -14,9 +14,9 @@ from tests.segment.test_commands import Run, run  # noqa: F401
 
 from kafka_segments import open_partition
 from kafka_segments.cli import sources
+from kafka_segments.core.formats.entries import Damage, Record
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import DataLossError, OptionError
-from kafka_segments.formats.entries import Damage, Record
-from kafka_segments.io.filesystems import Places
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded" / "kafka-4.3"
 TRANSACTIONS = RECORDED / "clean" / "transactions-0"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_segments.formats.file_names import LEFT_ALONE, WHY_LEFT_ALONE
-from kafka_segments.io.filesystem import FileEntry
+from kafka_segments.core.formats.file_names import LEFT_ALONE, WHY_LEFT_ALONE
+from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.log.skipped_files import SkipCollector
 
 

@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 from tests.log.memory import MemoryPlaces
 from tests.log.tiers import TOPIC_ID, aivens, bounds, copy_of, epochs_up_to, kafkas
 
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.index_files import read_leader_epochs, read_producer_snapshot
 from kafka_segments.errors import OptionError, ReadError
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionCopy, StoredSegment
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.stored_segments import ZSTD_CHUNKS, open_beside, open_stored, read_file
-from kafka_segments.segment.index_files import read_leader_epochs, read_producer_snapshot
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded" / "kafka-4.3"
 MULTI = RECORDED / "before-cleaning" / "compact-multi-0"

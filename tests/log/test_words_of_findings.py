@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import ChecksumMismatchError, DataLossError, TruncatedError
-from kafka_segments.formats.entries import Damage
 from kafka_segments.log.findings import Finding, Kind, copy_words, error_words, worst_first
 
 

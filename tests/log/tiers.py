@@ -16,10 +16,10 @@ from typing import Any
 
 import zstandard
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy, StoredSegment
-from kafka_segments.segment.index_files import LeaderEpoch
 
 TOPIC_ID = "lZ6vvmajTWKDBUTV6SQAtQ"
 

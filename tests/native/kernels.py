@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_segments.native.kernels import equal_pairs
+from kafka_segments.core.native.kernels import equal_pairs
 from kafka_segments_generated.columns.support import (
     Bytes,
     Longs,

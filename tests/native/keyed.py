@@ -11,7 +11,7 @@ from typing import Any
 
 from tools.compiled_functions import FACTORIES
 
-from kafka_segments.native import engine, jit
+from kafka_segments.core.native import engine, jit
 
 
 class _AskedError(Exception):

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_segments.native import cache
+from kafka_segments.core.native import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 import numpy as np
-from kafka_segments.native.engine import load_decoder
+from kafka_segments.core.native.engine import load_decoder
 from tests.native import kernels
 decoder = load_decoder(kernels.bits, unused=False)
 table = decoder.new_table()

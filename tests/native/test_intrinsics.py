@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from tests.native import kernels
 
-from kafka_segments.native.engine import load_decoder
-from kafka_segments.native.kernels import NUM_PAIRS
+from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.kernels import NUM_PAIRS
 
 ROOT = Path(__file__).resolve().parents[2]
 LENGTHS = [*range(200), *range(250, 270), 511, 512, 513, 1023, 1024, 1087, 1088, 4095, 4096, 65_537, 1 << 20]
@@ -132,9 +132,9 @@ def test_pairs_of_bytes_are_compared_at_many_places():
 def test_a_cpu_without_instructions_for_checksums(tmp_path):
     """On ARM, say: tables do it, and slower. What is compiled so must not go into the cache."""
     program = (
-        "from kafka_segments.native import target\n"
+        "from kafka_segments.core.native import target\n"
         "target.has_crc32c = lambda: False\n"
-        "from kafka_segments.native.checksums import CHECKSUMS, crc32c_by_tables\n"
+        "from kafka_segments.core.native.checksums import CHECKSUMS, crc32c_by_tables\n"
         "assert CHECKSUMS['crc32c'] is crc32c_by_tables\n"
         "from tests.native import test_intrinsics\n"
         "test_intrinsics.test_the_check_value_of_the_catalogues()\n"

@@ -20,7 +20,7 @@ import pytest
 from tests.native import kernels, keyed
 from tools.compiled_functions import FACTORIES
 
-from kafka_segments.native import engine, keys
+from kafka_segments.core.native import engine, keys
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -79,7 +79,7 @@ def test_no_kernel_is_left_out():
 
 EDITS = {
     "the places in a codec's state": (
-        "kafka_segments/segment/codec_loops/loops.py",
+        "kafka_segments/core/segment/codec_loops/loops.py",
         "AT, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)",
         "ROOM, COUNT, USED, ENOUGH, AT, SOURCE, TARGET, OWN, FIRST = range(9)",
         {"gzip_loop.loop", "fused_inflate.inflater", "lz4_loop.loop", "zstd_loop.loop"},
@@ -91,18 +91,23 @@ EDITS = {
         {"encoder_loops.batcher", "encoder_loops.messenger"},
     ),
     "the bytes that are worked on together": (
-        "kafka_segments/native/kernels.py",
+        "kafka_segments/core/native/kernels.py",
         "LEN_PIECE = 128 << 10",
         "LEN_PIECE = 64 << 10",
         None,
     ),
     "an intrinsic": (
-        "kafka_segments/native/intrinsics.py",
+        "kafka_segments/core/native/intrinsics.py",
         "_STEP = 16, 64, 256",
         "_STEP = 16, 64, 128",
         None,
     ),
-    "the compiler's options": ("kafka_segments/native/compiling.py", '"_nrt": False', '"_nrt": True', None),
+    "the compiler's options": (
+        "kafka_segments/core/native/compiling.py",
+        '"_nrt": False',
+        '"_nrt": True',
+        None,
+    ),
     "the version": ("kafka_segments/__init__.py", "__version__ = ", '__version__ = "9" + ', None),
     "a helper of generated decoders": (
         "kafka_segments_generated/columns/kafka_varint.py",

@@ -14,7 +14,7 @@ from tests.native import kernels
 from tools import machine_code
 from tools.compiled_functions import functions, sources
 
-from kafka_segments.native import library
+from kafka_segments.core.native import library
 
 ROOT = Path(__file__).resolve().parents[2]
 SEGMENT = ROOT / "tests" / "vectors" / "recorded" / "kafka-4.3" / "clean" / "codec-none-0"

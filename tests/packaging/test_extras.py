@@ -96,7 +96,7 @@ PACKAGES = {
 INGESTS = {"arrow": (), "delta": ("--table", "delta"), "iceberg": ("--table", "iceberg"), "stores": ()}
 """Words of `ingest` that an extra is enough for; with `spark` it has a test of its own."""
 STORES = """
-from kafka_segments.io.object_store import library
+from kafka_segments.core.io.object_store import library
 print(library().__name__)
 """
 

@@ -216,7 +216,7 @@ def test_processes_that_it_starts_find_its_modules(run: Run) -> None:
         "    sys.path.insert(0, sys.argv[1])\n"
         "    from importlib import import_module\n"
         "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
-        "        (name,) = pool.map(import_module('kafka_segments.codecs').codec_named, ['zstd'])\n"
+        "        (name,) = pool.map(import_module('kafka_segments.core.codecs').codec_named, ['zstd'])\n"
         "    print(name.name)\n"
         "main()\n"
     )

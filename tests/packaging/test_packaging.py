@@ -132,7 +132,7 @@ def test_the_environment_is_as_empty_as_it_claims(installed: Run) -> None:
 
 MISSING: Sequence[tuple[str, str, str]] = [
     ("arrow", "read_table", "kafka_segments.read_table('x.log')"),
-    ("arrow", "the arrow module", "import kafka_segments.segment.table"),
+    ("arrow", "the arrow module", "import kafka_segments.core.segment.table"),
     ("duckdb", "relations", "from kafka_segments.duckdb import relation"),
     ("polars", "lazy frames", "from kafka_segments.polars import scan_segments"),
     ("spark", "the data source", "from kafka_segments.spark import KafkaSegmentsDataSource"),

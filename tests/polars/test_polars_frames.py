@@ -27,8 +27,8 @@ from tests.query.hourly_logs import (
 from tests.query.predicate_trees import COLUMNS, Tree, polars_of, trees, values_of
 
 import kafka_segments
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError
-from kafka_segments.formats.entries import Damage
 from kafka_segments.polars import scan_segments
 from kafka_segments.query.read import split_reader
 

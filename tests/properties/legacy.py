@@ -15,7 +15,7 @@ from kaitaistruct import KaitaiStructError
 from tests.properties.codecs import IDS
 from tests.properties.encoder import LOG_APPEND_TIME, LOG_OVERHEAD, Row, to_long
 
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptBatchError,

@@ -18,7 +18,7 @@ from tests.properties.oracle import TYPES
 from tests.properties.reading import Reader, Reading, Trouble
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.codecs import decompress
+from kafka_segments.core.codecs import decompress
 from kafka_segments_generated.construct import kafka_log_segment as construct_target
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import kafka_segments
-from kafka_segments.io.local_files import LocalFiles
+from kafka_segments.core.io.local_files import LocalFiles
 from kafka_segments.log import segment_extents
 from kafka_segments.query.read import split_reader
 

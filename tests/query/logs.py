@@ -11,14 +11,14 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.builders import build
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.transactions.state import ExcludedBatches
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Limits, Query
-from kafka_segments.segment.transactions.state import ExcludedBatches
 from kafka_segments.write.writer import SegmentWriter, open_partition_writer
 
 PLACES = Places()

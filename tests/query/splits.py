@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_segments import open_segment
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
 from kafka_segments.query.read.split_reader import Reading, read_split
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "recorded"
 COLUMNS = ("offset", "timestamp", "timestamp_type", "key", "value", "headers")

@@ -12,8 +12,8 @@ from tests.query import logs
 from tests.query.range_logs import one, run
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query import cut

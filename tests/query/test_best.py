@@ -12,8 +12,8 @@ from tests.builders.build import batch, record
 from tests.query.range_logs import losses, offsets, one, partition, run, write
 from tests.query.splits import RECORDED, read, rows, split_of, stored, whole
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ReadError, RecordTooLargeError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.query.read.split_reader import Reading, read_split

@@ -15,9 +15,9 @@ from tests.log import tiers
 from tests.properties.encoder import Batch, Record
 
 from kafka_segments.cli.main import main
-from kafka_segments.io.storage import open_source
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.contents import is_cleaned
 from kafka_segments.log import header_walk, segment_extents
-from kafka_segments.segment.contents import is_cleaned
 
 CLEAN = Path(__file__).resolve().parents[1] / "vectors/recorded/kafka-4.3/clean"
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 125))

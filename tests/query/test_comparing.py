@@ -12,8 +12,8 @@ from tests.query.splits import RECORDED, split_of, stored
 
 from kafka_segments import encode_records, scan
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ReadError, ReplicaMismatchError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.query.read.replica_comparison import compare_copies, find_mismatches
 
 

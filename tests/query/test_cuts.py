@@ -14,9 +14,9 @@ from tests.forms import pick
 from tests.query.splits import RECORDED, read, recorded, split_of, stored, whole
 
 from kafka_segments import open_segment
+from kafka_segments.core.segment.columnar import fused_scan, reader, scanner
 from kafka_segments.log.findings import Kind
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.segment.columnar import fused_scan, reader, scanner
 
 CASES = tomllib.loads((Path(__file__).parents[1] / "damage" / "cases.toml").read_text())["case"]
 EDITED = [case for case in CASES if "edits" in case and case["source"].endswith(".log")]

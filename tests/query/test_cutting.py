@@ -13,8 +13,8 @@ from tests.forms import examples
 from tests.query import logs
 from tests.query.logs import PLACES, Entry
 
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
 from kafka_segments.log.model import PartitionLog, Split, StoredFile, StoredSegment
 from kafka_segments.query.cut import num_bytes_of, pack
 from kafka_segments.query.plan import Plan, plan

@@ -12,7 +12,7 @@ from tests.builders.build import batch, record
 from tests.query.range_logs import losses, one, run, write
 from tests.query.splits import RECORDED, read
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.replicas import resolve

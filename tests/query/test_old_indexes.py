@@ -21,8 +21,8 @@ from tests.query.splits import COLUMNS, rows
 from tests.query.test_store_trouble import Failing
 
 from kafka_segments import open_segment
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.model import PartitionLog

@@ -15,7 +15,7 @@ from tests.query.logs import RECORDED, Entry
 from tests.query.test_committed import pinned
 
 from kafka_segments.cli.main import main
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.query.query import Condition
 
 CLEAN = RECORDED / "kafka-4.3" / "clean"

@@ -17,9 +17,9 @@ from tests.forms import examples
 from tests.query import logs
 from tests.query.logs import PLACES, Entry, Row
 
-from kafka_segments.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source, open_source
+from kafka_segments.core.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source, open_source
 from kafka_segments.log import header_walk
 from kafka_segments.log.findings import LEFT_OUT_KINDS
 from kafka_segments.log.model import LogPiece, Split, StoredFile

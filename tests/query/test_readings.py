@@ -11,8 +11,8 @@ from tests.builders.build import batch, record
 from tests.query.range_logs import losses, offsets, one, partition, planned, run, write
 from tests.query.splits import read, split_of, stored
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ChecksumMismatchError, ReadError, UnknownFormatError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.query.read import segment_finder
 from kafka_segments.query.read.split_reader import Reading, read_split
@@ -252,7 +252,7 @@ def test_what_cannot_be_opened_is_an_error_and_no_loss(log: Path, monkeypatch: p
 
 
 def test_another_programs_log_is_refused(tmp_path: Path) -> None:
-    from kafka_segments.formats.checksum import crc32
+    from kafka_segments.core.formats.checksum import crc32
 
     payload = b"hello"
     data = (len(payload) + 6).to_bytes(4, "big") + b"\1\0" + crc32(payload).to_bytes(4, "big") + payload

@@ -9,9 +9,9 @@ import pytest
 from tests.query.range_logs import losses, offsets, one, run, write
 from tests.query.splits import split_of, stored
 
+from kafka_segments.core.segment.columnar import reader
 from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
-from kafka_segments.segment.columnar import reader
 
 
 def told_of(told: Findings) -> list[tuple[str, str]]:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
+from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION, schema_of
 from kafka_segments.query.read.row_filter import RowFilter
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, schema_of
 
 ds: Any = pyarrow.dataset
 FIELDS = {

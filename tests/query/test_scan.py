@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pytest
 
 import kafka_segments
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import DataLossError, KafkaFormatError, OptionError
-from kafka_segments.formats.entries import Damage
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import kafka_segments
+from kafka_segments.core.io.local_files import LocalFiles
 from kafka_segments.errors import OptionError
-from kafka_segments.io.local_files import LocalFiles
 from kafka_segments.log import header_walk, segment_extents
 
 T0 = 1_700_000_000_000

@@ -22,6 +22,7 @@ from tests.query.test_committed import COMMITTED, offsets
 from tests.segment import logs as model
 from tests.segment.logs import Log
 
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import (
     KafkaFormatError,
     OptionError,
@@ -29,7 +30,6 @@ from kafka_segments.errors import (
     ReadError,
     TransactionInDoubtError,
 )
-from kafka_segments.formats.entries import Damage
 from kafka_segments.log.model import LogEnd, PartitionLog
 from kafka_segments.query.committed import Pin
 from kafka_segments.query.plan import plan

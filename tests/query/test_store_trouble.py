@@ -14,6 +14,9 @@ from tests.query import logs
 from tests.query.logs import RECORDED, Entry
 from tests.query.splits import rows
 
+from kafka_segments.core.io.filesystem import FileEntry as Listed
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import (
     CorruptIndexError,
     KafkaFormatError,
@@ -21,9 +24,6 @@ from kafka_segments.errors import (
     StoreError,
     raise_unless_file_at_fault,
 )
-from kafka_segments.io.filesystem import FileEntry as Listed
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log import segment_extents
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Findings, Kind

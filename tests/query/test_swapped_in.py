@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.query.range_logs import losses, offsets, partition, planned, run, write
 
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.findings import Kind
 
 

@@ -18,8 +18,9 @@ from tests.oracle import jvm
 from tests.query import logs
 from tests.query.logs import PLACES, RECORDED, Entry
 
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Batch
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog
@@ -27,7 +28,6 @@ from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Query, at_timestamp
 from kafka_segments.query.timestamps import TimeFinder
-from kafka_segments.segment.segment import open_segment
 from kafka_segments.write.writer import open_partition_writer
 
 HERE = Path(__file__).resolve().parent

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.properties.encoder import Batch, Record
 from tests.query.splits import stored
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.query.read.cleaned_ranges import shows_cleaner
 
 

@@ -15,8 +15,8 @@ from tests.query.range_logs import one, run, write
 from tests.query.splits import read, recorded, rows, split_of, stored
 
 from kafka_segments import Batch, Record, open_segment
-from kafka_segments.codecs import bounds
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.codecs import bounds
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.query.read.batch_views import (
     BATCHES_SCHEMA,

@@ -18,7 +18,7 @@ from tests.report import logs
 from tests.report.test_page import bytes_shown
 
 from kafka_segments.cli.main import main
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.replicas import resolve
 from kafka_segments.report.log_summary import summarize_log

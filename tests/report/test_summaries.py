@@ -13,7 +13,7 @@ from tests.builders.build import message
 from tests.report import logs
 
 from kafka_segments import Batch, Record, encode_records, open_partition
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogEnd

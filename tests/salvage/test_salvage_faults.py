@@ -19,8 +19,8 @@ from tests.salvage.made import batches_of, copy_of, hurt, segment
 
 from kafka_segments.cli import console
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.salvage import partition_job, slicing
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan
 from kafka_segments.salvage.salvaging import salvage

@@ -13,11 +13,11 @@ from tests.salvage.made import T0, batches_of, copy_of, edit, hurt, partition, s
 from tests.verify.test_plants import verified
 
 import kafka_segments as ks
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.index_files import read_leader_epochs, read_producer_snapshot
+from kafka_segments.core.segment.index_files import read_transaction_index as read_aborted
 from kafka_segments.errors import OptionError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.salvage.salvaging import salvage
-from kafka_segments.segment.index_files import read_leader_epochs, read_producer_snapshot
-from kafka_segments.segment.index_files import read_transaction_index as read_aborted
 
 BATCHES = ((3, "a"), (2, "b"), (4, "c"), (1, "d"))
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow")
 pytest.importorskip("numba")
 
-from kafka_segments.native.engine import load_decoder
-from kafka_segments.segment.columnar import byte_search
-from kafka_segments.segment.columnar.byte_search import ByteSearch
+from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.search import byte_search
+from kafka_segments.search.byte_search import ByteSearch
 
 FEW = st.lists(st.sampled_from(b"ab\0\xff"), max_size=900).map(bytes)
 

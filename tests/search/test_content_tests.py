@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from kafka_segments.core.formats.entries import Header, Record
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Header, Record
 from kafka_segments.search.content_tests import (
     Contains,
     HasHeader,

@@ -12,7 +12,7 @@ from tests.invariant.recovery import recover
 from tests.oracle.run import oracle
 
 from kafka_segments.cli.main import main
-from kafka_segments.formats.file_names import parse_directory_name
+from kafka_segments.core.formats.file_names import parse_directory_name
 
 pytestmark = pytest.mark.oracle
 

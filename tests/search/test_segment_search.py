@@ -13,8 +13,8 @@ from tests.builders.segments import gzipped, recorded, some_segment
 from tests.forms import pick
 
 from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import ReadError, SegmentOrderError, TruncatedError
-from kafka_segments.io.storage import open_source
 from kafka_segments.search import raw_search
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_segments.core.formats.entries import Record
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Record
 from kafka_segments.search.templates import RecordFile, Template, unescaped
 
 HEADERS = ((b"a", b"1"), (b"b", None), (b"a", b"2"))

@@ -9,8 +9,8 @@ import time
 import pytest
 from tests.builders.build import batch, record
 
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import OptionError
-from kafka_segments.io.storage import open_source
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import MatchesPattern
 from kafka_segments.search.found import FoundRecord, UndecidedPlace

@@ -16,6 +16,10 @@ import pytest
 from tests.forgotten import forget
 from tests.timestamps import stored
 
+from kafka_segments.core.formats.entries import ControlRecord, Damage, Record
+from kafka_segments.core.segment.codec_loops import loops as batched
+from kafka_segments.core.segment.columnar import record_rows as rows_by_rows
+from kafka_segments.core.segment.table import SCHEMA, read_table, record_batches
 from kafka_segments.errors import (
     ChecksumMismatchError,
     EncodeError,
@@ -23,10 +27,6 @@ from kafka_segments.errors import (
     OptionError,
     ReadError,
 )
-from kafka_segments.formats.entries import ControlRecord, Damage, Record
-from kafka_segments.segment.codec_loops import loops as batched
-from kafka_segments.segment.columnar import record_rows as rows_by_rows
-from kafka_segments.segment.table import SCHEMA, read_table, record_batches
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 RECORDED, ORACLE = VECTORS / "recorded", VECTORS / "oracle"
@@ -291,7 +291,9 @@ def test_a_missing_codec_is_no_damage(monkeypatch) -> None:
     (log,) = logs_of("codec-lz4-0")
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
     monkeypatch.setattr(batched, "_module", batched._module.__wrapped__)  # as a new process has it
-    forget(monkeypatch, ["kafka_segments.codecs.lz4", "kafka_segments.segment.codec_loops.lz4_loop"])
+    forget(
+        monkeypatch, ["kafka_segments.core.codecs.lz4", "kafka_segments.core.segment.codec_loops.lz4_loop"]
+    )
     for on_damage in ("raise", "skip", pytest.fail):
         with pytest.raises(MissingCodecError, match="pip install lz4"):
             read_table(log, on_damage=on_damage)

@@ -11,13 +11,13 @@ from tests.segment import logs
 from tests.segment.logs import TRANSACTIONAL, Log, Piece, control, indexed
 
 from kafka_segments import Batch, Damage, Record
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar.transaction_rows import iter_steps
+from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.transactions.markers import scan_steps
 from kafka_segments.errors import ChecksumMismatchError, OptionError, TransactionInDoubtError
-from kafka_segments.io.storage import open_source
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.log.partition import Partition
-from kafka_segments.segment.columnar.transaction_rows import iter_steps
-from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.transactions.markers import scan_steps
 from kafka_segments_generated.columns import kafka_transaction_index
 
 P, Q = 10, 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.builders.build import batch, record
 
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import ReadError
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.scan.entry_scan import Scan
 
 
 @pytest.mark.parametrize("left", [b"", bytes(300), b"\xff" * 300], ids=["cut off", "zeros", "ones"])

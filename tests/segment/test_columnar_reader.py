@@ -14,10 +14,10 @@ from tests.forms import pick
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.core.segment.columnar import decoding, fused_scan, reader, scanner
+from kafka_segments.core.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.segment import fast_rows
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner
-from kafka_segments.segment.columnar.record_columns import Capacity
-from kafka_segments.segment.segment import fast_rows
 
 DATA = some_segment()
 

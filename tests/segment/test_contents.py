@@ -10,11 +10,11 @@ import pytest
 
 from kafka_segments import open_partition, open_writer
 from kafka_segments.cli.main import main
+from kafka_segments.core.formats import LEN_LOG_OVERHEAD
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment import contents
 from kafka_segments.errors import SegmentOrderError
-from kafka_segments.formats import LEN_LOG_OVERHEAD
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment import contents
 
 _NUM, _LEN_VALUE = 400, 8000
 _TIMES = range(1_700_000_000_000, 1_700_000_000_000 + 2 * _NUM)

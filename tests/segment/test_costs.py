@@ -10,15 +10,15 @@ import pytest
 from tests.formats.test_bounds import peak_of
 from tests.segment.logs import Log
 
-from kafka_segments.errors import CorruptBatchError
-from kafka_segments.formats.entries import Damage
-from kafka_segments.log.open_partition import open_partition
-from kafka_segments.segment.transactions.state import (
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.segment.transactions.state import (
     AbortedTransaction,
     AbortedTransactions,
     DataBatch,
     Transactions,
 )
+from kafka_segments.errors import CorruptBatchError
+from kafka_segments.log.open_partition import open_partition
 from kafka_segments_generated.columns import kafka_transaction_index
 
 MANY = 20_000

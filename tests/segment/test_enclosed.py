@@ -13,9 +13,10 @@ from tests.builders.segments import rows, slowly
 from tests.builders.wild_payloads import lz4_stored, lz4_with_header_checksum
 from tests.builders.wild_segments import IDS
 
-from kafka_segments import Damage, Record, formats, open_segment
-from kafka_segments.codecs import decompress
-from kafka_segments.codecs.literals import trace
+from kafka_segments import Damage, Record, open_segment
+from kafka_segments.core import formats
+from kafka_segments.core.codecs import decompress
+from kafka_segments.core.codecs.literals import trace
 
 OFS_LENGTH = 8
 BEYOND_THE_END = struct.pack(">i", 1 << 30)

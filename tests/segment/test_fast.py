@@ -14,8 +14,8 @@ from tests.segment import logs
 from tests.segment.logs import Log
 from tests.segment.test_interleavings import grow, offsets_of
 
+from kafka_segments.core.segment.columnar import fused_scan, reader, scanner
 from kafka_segments.log.open_partition import open_partition
-from kafka_segments.segment.columnar import fused_scan, reader, scanner
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a process without the extra `arrow` sees of a partition.
@@ -28,7 +28,7 @@ from kafka_segments.log.open_partition import open_partition
 with open_partition(sys.argv[1]) as partition:
     events = partition.iter_events(isolation="read_committed")
     print(*[event.offset for event in events if isinstance(event, Record)])
-assert "kafka_segments.segment.columnar.reader" not in sys.modules
+assert "kafka_segments.core.segment.columnar.reader" not in sys.modules
 """
 
 

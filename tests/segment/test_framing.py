@@ -12,8 +12,8 @@ from tests.builders.build import batch, control, message, patched, record
 from tests.io.test_storage import break_blocks
 
 from kafka_segments import Batch, Damage, Padding, open_segment
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.segment.segment import Segment
+from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.core.segment.segment import Segment
 
 # Four batches of two records: offsets 0-1, 2-3, 4-5, 6-7.
 BATCHES = [batch(offset, [record(0, b"k", b"value"), record(1)]) for offset in (0, 2, 4, 6)]

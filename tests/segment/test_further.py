@@ -12,9 +12,9 @@ from tests.builders.samples import sampled
 from tests.builders.segments import recorded
 
 from kafka_segments import Batch, Record, open_segment
+from kafka_segments.core.segment.columnar import decoding
+from kafka_segments.core.segment.columnar.arrow_schema import FURTHER, SCHEMA
 from kafka_segments.errors import OptionError
-from kafka_segments.segment.columnar import decoding
-from kafka_segments.segment.columnar.arrow_schema import FURTHER, SCHEMA
 
 NAMES = ["offset", *FURTHER.names]
 

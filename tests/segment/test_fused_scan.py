@@ -9,8 +9,8 @@ from tests.builders.build import batch, record
 from tests.builders.segments import gzipped, rows, slowly, some_record
 
 from kafka_segments import open_segment
-from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner
-from kafka_segments.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.columnar import decoding, fused_scan, reader, scanner
+from kafka_segments.core.segment.columnar.record_columns import Capacity
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from tests.segment.test_commands import Run, run  # noqa: F401
 
 from kafka_segments import Damage, open_partition
 from kafka_segments.cli.main import main
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import DataLossError, SegmentOrderError
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.open_partition import open_log
 from kafka_segments.log.replicas import resolve
-from kafka_segments.segment.segment import open_segment
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"

@@ -6,14 +6,14 @@ import pytest
 from tests.builders.build import batch, record
 
 from kafka_segments import Batch, open_segment
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.columnar import reader, scanner
-from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
-from kafka_segments.segment.columnar.read_range import ReadRange
-from kafka_segments.segment.columnar.transaction_rows import iter_steps
-from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.transactions.markers import scan_steps
-from kafka_segments.segment.transactions.state import DataBatch
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar import reader, scanner
+from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.core.segment.columnar.read_range import ReadRange
+from kafka_segments.core.segment.columnar.transaction_rows import iter_steps
+from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.transactions.markers import scan_steps
+from kafka_segments.core.segment.transactions.state import DataBatch
 
 HIGHEST = (1 << 63) - 1
 BEFORE = HIGHEST - 1 - 2 * 40

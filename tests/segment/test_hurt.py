@@ -14,13 +14,13 @@ from tests.segment.logs import Log
 from tests.segment.test_interleavings import grow
 
 from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar.transaction_rows import iter_steps
+from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.transactions.markers import scan_steps
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.io.storage import open_source
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.log.partition import Partition
-from kafka_segments.segment.columnar.transaction_rows import iter_steps
-from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.transactions.markers import scan_steps
 
 
 def hurt(data: bytes, chance: random.Random) -> bytes:

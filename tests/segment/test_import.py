@@ -36,7 +36,7 @@ def test_headers_alone_are_dumped_without_anything_large() -> None:
 
 def test_a_large_import_would_be_seen() -> None:
     pytest.importorskip("pyarrow")
-    command = [sys.executable, "-c", f"import kafka_segments.segment.table; {SHOW}"]
+    command = [sys.executable, "-c", f"import kafka_segments.core.segment.table; {SHOW}"]
     assert "pyarrow" in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 

@@ -10,10 +10,10 @@ from tests.builders.segments import rows
 from tests.fixtures.package import Invented, compiled
 from tests.fixtures.test_compact import ENTRIES, HELLO, MAGIC_2, MAGIC_3, build, entry, records_of
 
-from kafka_segments.formats.entries import Damage, SoundBatches
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.columnar.arrow_schema import SCHEMA
-from kafka_segments.segment.columnar.reader import ColumnarReader
+from kafka_segments.core.formats.entries import Damage, SoundBatches
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
+from kafka_segments.core.segment.columnar.reader import ColumnarReader
 
 COLUMNS = pa.schema([SCHEMA.field(name) for name in ("offset", "timestamp", "key", "value", "headers")])
 

@@ -15,14 +15,14 @@ from tests.segment.logs import Log
 from tests.segment.test_interleavings import grow
 
 from kafka_segments import Record
+from kafka_segments.core.formats.file_names import parse_directory_name
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment import index_files
+from kafka_segments.core.segment.index_files import OffsetIndex, TimeIndex
 from kafka_segments.errors import DecodeError
-from kafka_segments.formats.file_names import parse_directory_name
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.log.partition import Partition
-from kafka_segments.segment import index_files
-from kafka_segments.segment.index_files import OffsetIndex, TimeIndex
 
 pytestmark = pytest.mark.oracle
 

@@ -18,10 +18,10 @@ from tests.builders.build import batch, record
 from tests.builders.segments import rows, slowly, some_segment
 
 from kafka_segments import open_segment, read_table
+from kafka_segments.core.segment.columnar import decoding
+from kafka_segments.core.segment.columnar.arena import ArenaPool
+from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.errors import OptionError
-from kafka_segments.segment.columnar import decoding
-from kafka_segments.segment.columnar.arena import ArenaPool
-from kafka_segments.segment.columnar.record_columns import Capacity
 
 DATA = some_segment(400, seed=2)
 EXPECTED = slowly(DATA)
@@ -190,7 +190,7 @@ def test_no_offset_passes_two_gibibytes(tmp_path):
 PROGRAM = """
 import resource, sys
 import kafka_segments
-from kafka_segments.segment.columnar import reader
+from kafka_segments.core.segment.columnar import reader
 with kafka_segments.open_segment(b"") as segment:
     segment.read_batches().read_all()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

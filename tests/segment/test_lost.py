@@ -12,12 +12,12 @@ from tests.segment.test_cases import P, Q, broken, read
 from tests.segment.test_segment import redpanda
 
 from kafka_segments import Damage
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar.transaction_rows import iter_steps
+from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.transactions.markers import scan_steps
 from kafka_segments.errors import ReadError, TransactionInDoubtError, UnknownFormatError
-from kafka_segments.io.storage import open_source
 from kafka_segments.log.open_partition import open_partition
-from kafka_segments.segment.columnar.transaction_rows import iter_steps
-from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.transactions.markers import scan_steps
 
 
 @pytest.mark.parametrize("way", ["records", "indexes"])

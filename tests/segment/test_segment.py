@@ -17,7 +17,7 @@ from tests.builders.build import batch, message, patched
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_partition, open_segment
-from kafka_segments.codecs import CODEC_NAMES
+from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.errors import OptionError, ReadError, TruncatedError, UnknownFormatError
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2

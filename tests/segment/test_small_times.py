@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 import pytest
 from tests.builders.build import batch, control, message, patched, record
 
-from kafka_segments.segment.columnar.small_segments import UNKNOWN, SmallTimes, read_times
+from kafka_segments.core.segment.columnar.small_segments import UNKNOWN, SmallTimes, read_times
 
 
 def timed(offset: int, *times: int, **fields: int) -> bytes:

@@ -7,10 +7,10 @@ import gzip
 import pytest
 from tests.builders.build import batch, message, record
 
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar import verified_tables
+from kafka_segments.core.segment.sound_runs import SoundRun, iter_sound_runs
 from kafka_segments.errors import MissingExtraError
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.columnar import verified_tables
-from kafka_segments.segment.sound_runs import SoundRun, iter_sound_runs
 
 GZIP = 1
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_segments.core.formats import checksum
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, SpanChecksums
 from kafka_segments.errors import ReadError
-from kafka_segments.formats import checksum
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, SpanChecksums
 
 DATA = random.Random(1).randbytes(3_300_000)
 CRC32C = SpanChecksums(open_source(DATA), checksum.crc32c, CRC32C_POLYNOMIAL)

@@ -12,9 +12,9 @@ from tests.codegen.vectors import VECTORS
 
 import kafka_segments
 from kafka_segments import open_segment, read_table
+from kafka_segments.core.formats.entries import Record
+from kafka_segments.core.segment.columnar.record_rows import record_batches
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Record
-from kafka_segments.segment.columnar.record_rows import record_batches
 
 RECORDED = VECTORS / "recorded"
 NEW_YEAR_10000 = 253402300800000

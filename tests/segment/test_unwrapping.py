@@ -15,9 +15,9 @@ from tests.properties.codecs import compress
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.segment.columnar import decoding, exact_reader, scanner
-from kafka_segments.segment.columnar import wrappers as unwrapping
-from kafka_segments.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.columnar import decoding, exact_reader, scanner
+from kafka_segments.core.segment.columnar import wrappers as unwrapping
+from kafka_segments.core.segment.columnar.record_columns import Capacity
 
 LOG_APPEND_TIME = 8
 TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}

@@ -13,12 +13,12 @@ from tests.builders.build import batch, record
 from tests.builders.samples import RECORDED, sampled
 from tests.builders.segments import some_segment
 
+from kafka_segments.core.formats.entries import Damage, Padding
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar import folding_decoder, fused_scan, reader, scanner, verified_tables
+from kafka_segments.core.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.verified_entries import VerifiedEntry, iter_verified
 from kafka_segments.errors import MissingExtraError
-from kafka_segments.formats.entries import Damage, Padding
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.columnar import folding_decoder, fused_scan, reader, scanner, verified_tables
-from kafka_segments.segment.columnar.record_columns import Capacity
-from kafka_segments.segment.verified_entries import VerifiedEntry, iter_verified
 
 NUM_DAMAGED = forms.pick(30, 3000)
 

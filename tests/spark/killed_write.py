@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.spark.written_frames import batch, write
 
-from kafka_segments.io import outputs
+from kafka_segments.core.io import outputs
 
 CALLS = ("mkdir", "rename", "fsync")
 

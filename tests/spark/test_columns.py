@@ -16,8 +16,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from kafka_segments.core.segment.columnar.arrow_schema import schema_of as schema_of_columns
 from kafka_segments.errors import OptionError, TimestampRangeError
-from kafka_segments.segment.columnar.arrow_schema import schema_of as schema_of_columns
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.schema import HEADERS, VIEW_SCHEMAS, arrow_schema, check_schema, schema_of

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_segments.formats import java_text
+from kafka_segments.core.formats import java_text
 
 # The ends of every range in which UTF-8 treats bytes differently, and one byte beyond each.
 EDGES = bytes.fromhex("00417f808f909fa0bfc0c1c2dfe0e1ecedeeeff0f1f3f4f5f8ff")

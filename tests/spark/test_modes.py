@@ -218,7 +218,7 @@ def test_errors_in_all_modes(mode: str, loss: str, tmp_path: Path, monkeypatch: 
     with pytest.raises(UnknownFormatError, match="Redpanda"):
         read(segment(tmp_path / "r-0", 0, redpanda), mode=mode, failOnDataLoss=loss)
     squeezed = segment(tmp_path / "t-4", 0, build.batch(0, payload=b"xyz", count=1, attributes=3))
-    monkeypatch.setattr("kafka_segments.segment.batch_records.decompress", decompress)
+    monkeypatch.setattr("kafka_segments.core.segment.batch_records.decompress", decompress)
     with pytest.raises(MissingCodecError, match="pip install"):
         read(squeezed, mode=mode, failOnDataLoss=loss)
 
@@ -277,7 +277,7 @@ def test_a_newest_segment_that_vanished_is_lost_with_filters_too(tmp_path: Path)
     ],
 )
 def test_a_snapshot_ends_where_it_ended(bounds: dict[str, int], tmp_path: Path) -> None:
-    from kafka_segments.io.filesystems import Places
+    from kafka_segments.core.io.filesystems import Places
     from kafka_segments.log.discovery import discover
     from kafka_segments.log.replicas import resolve
     from kafka_segments.query.snapshot import take_snapshot, write_snapshot

@@ -13,7 +13,7 @@ from tests.spark.test_reader import read
 from tools.tables import WORDS
 
 from kafka_segments import read_table, scan
-from kafka_segments.segment.columnar.arrow_schema import FURTHER, OF_PARTITION, SCHEMA, schema_of
+from kafka_segments.core.segment.columnar.arrow_schema import FURTHER, OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.spark.columns import SOURCES
 from kafka_segments.spark.schema import VIEW_SCHEMAS, arrow_schema
 

@@ -14,8 +14,8 @@ from tests.log.tiers import TOPIC_ID, aivens, copy_of, kafkas
 from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, flipped, segment
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReplicaMismatchError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.query.read.replica_comparison import find_mismatches
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 

@@ -9,13 +9,13 @@ from tests.builders.directories import append, run_of
 from tests.ingest.ingested import data_files, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket, bucket, s3_server, table
 
+from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.compact import compact
 from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import Request, ingest, plan_ingest
 from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.job_engine import Engine
 from kafka_segments.query.query import Query
-from kafka_segments.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.spark.task_engine import SparkEngine
 
 pytest.importorskip("obstore")

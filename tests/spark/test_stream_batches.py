@@ -300,7 +300,7 @@ def test_damage_is_met_by_the_batch_that_crosses_it(logs: Path, caplog: pytest.L
 
 
 def test_a_batch_opens_no_segment_that_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafka_segments.io import filesystems
+    from kafka_segments.core.io import filesystems
 
     directory = tmp_path / "t-0"
     for at in range(0, 300, 3):

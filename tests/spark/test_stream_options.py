@@ -15,10 +15,10 @@ from pyspark.sql.types import StructType
 from tests.builders.directories import append, data
 from tests.forms import examples
 
+from kafka_segments.core.segment.columnar.entry_counts import EntryMark
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import DataLossError, OptionError
 from kafka_segments.query.continuation import PartitionState
-from kafka_segments.segment.columnar.entry_counts import EntryMark
-from kafka_segments.segment.index_files import LeaderEpoch
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 from kafka_segments.spark.streams.stream_offsets import from_offset, to_offset
 

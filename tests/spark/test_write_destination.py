@@ -18,8 +18,8 @@ from tests.spark import killed_write
 from tests.spark.test_reader import read
 from tests.spark.written_frames import batch, write, writer
 
+from kafka_segments.core.io import outputs
 from kafka_segments.errors import OptionError, OutputError
-from kafka_segments.io import outputs
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_segments.core.segment.columnar import verified_tables
 from kafka_segments.errors import MissingExtraError
-from kafka_segments.segment.columnar import verified_tables
 
 
 @pytest.fixture(params=("tables", "entries"))

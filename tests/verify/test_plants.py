@@ -11,7 +11,7 @@ import pytest
 from tests.verify import plants_of_directories, plants_of_logs, plants_of_nodes
 from tests.verify.plants import PLANTS, Plant, Row, make_base
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.verify.catalogue import CHECKS

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import kafka_segments
-from kafka_segments.formats.entries import ControlRecord
+from kafka_segments.core.formats.entries import ControlRecord
 
 SearchStrategy = st.SearchStrategy[Any]
 

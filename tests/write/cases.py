@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from kafka_segments.codecs import CODEC_NAMES
+from kafka_segments.core.codecs import CODEC_NAMES
 
 TIME = 1_714_000_000_000
 

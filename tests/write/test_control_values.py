@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import kafka_segments
+from kafka_segments.core.formats import building
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.formats import building
 from kafka_segments.write import control_batches
 
 MARKER: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "is_transactional": True}

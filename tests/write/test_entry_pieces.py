@@ -8,8 +8,8 @@ import pytest
 
 from kafka_segments import encode_records
 from kafka_segments.cli.main import main
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.columnar.entry_records import read_entry_records, read_small_entries
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.write.entry_records import read_entry_records, read_small_entries
 from kafka_segments.write.sizes.entry_pieces import EntryPieces, LeftOut
 from kafka_segments.write.sizes.stretches import read_stretch
 

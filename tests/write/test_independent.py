@@ -17,7 +17,7 @@ from tests.write.cases import Case, cases
 from tests.write.test_roundtrip import expected, records
 
 import kafka_segments
-from kafka_segments.codecs import CODEC_NAMES
+from kafka_segments.core.codecs import CODEC_NAMES
 
 BYTES = st.none() | st.binary(max_size=300) | st.binary(max_size=3).map(lambda data: data * 5000)
 HEADERS = st.lists(st.tuples(st.binary(max_size=20), BYTES), max_size=4)

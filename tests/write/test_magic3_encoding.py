@@ -21,7 +21,7 @@ from kafka_segments import (
     predicted_size,
     read_table,
 )
-from kafka_segments.codecs import CODEC_NAMES
+from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.errors import EncodeError, OptionError
 
 HELLO = [{"timestamp": TIME, "value": b"hello"}, {"timestamp": TIME, "value": b"world"}]

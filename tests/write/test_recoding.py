@@ -13,7 +13,7 @@ from tests.write.sparse_logs import batches
 
 from kafka_segments import down_convert, open_segment, up_convert
 from kafka_segments.errors import OptionError
-from kafka_segments.segment.columnar.entry_records import read_entry_records
+from kafka_segments.write.entry_records import read_entry_records
 from kafka_segments.write.sizes import Form, is_possible
 from kafka_segments.write.sizes.recoding import EncodedForm, GivenEntries, Recoder, piece_of
 

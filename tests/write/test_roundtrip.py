@@ -12,7 +12,7 @@ from tests.write.cases import Case, cases, rows_with_headers
 
 import kafka_segments
 from kafka_segments.cli.main import main
-from kafka_segments.codecs import CODEC_NAMES
+from kafka_segments.core.codecs import CODEC_NAMES
 
 ALL = cases()
 

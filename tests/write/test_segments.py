@@ -19,8 +19,8 @@ from tests.write.builders import recover
 from tests.write.cases import TIME, plain_rows, rows_with_gaps, rows_with_headers
 
 import kafka_segments
+from kafka_segments.core.io import outputs
 from kafka_segments.errors import EncodeError, KafkaFormatError, MissingExtraError, OptionError, OutputError
-from kafka_segments.io import outputs
 
 NAME = "00000000000000000000.log"
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"

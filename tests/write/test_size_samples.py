@@ -18,9 +18,9 @@ from tests import forms
 from tests.builders.segments import some_segment
 from tests.write import sparse_logs
 
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.columnar.entry_records import read_entry_records
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.write.convert import down_convert
+from kafka_segments.write.entry_records import read_entry_records
 from kafka_segments.write.sizes import (
     FileToMeasure,
     Form,

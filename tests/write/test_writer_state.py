@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import kafka_segments
+from kafka_segments.core.formats.checksum import crc32c
+from kafka_segments.core.segment.index_files import AbortedTxn, read_producer_snapshot, read_transaction_index
 from kafka_segments.errors import EncodeError
-from kafka_segments.formats.checksum import crc32c
-from kafka_segments.segment.index_files import AbortedTxn, read_producer_snapshot, read_transaction_index
 from kafka_segments.write.producer_state import Appended, Producers
 
 NAME = "00000000000000000000.log"

@@ -96,7 +96,7 @@ CONTROL_RECORD = kafka_segments.Record(
     b"",
     b"",
     (),
-    kafka_segments.formats.entries.ControlRecord("COMMIT", 1, 0, None),
+    kafka_segments.core.formats.entries.ControlRecord("COMMIT", 1, 0, None),
 )
 
 ATTEMPTS: dict[str, Attempt] = {

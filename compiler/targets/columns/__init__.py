@@ -1,4 +1,4 @@
-"""Target `columns`: scanners, decoders and encoders in plain Python, which `kafka_segments.native` compiles.
+"""Target `columns`: scanners, decoders and encoders in plain Python, which `core.native` compiles.
 
 One module a schema that is a segment, has records, or is a varint. Their building blocks are in `support.py`,
 which is copied beside them.

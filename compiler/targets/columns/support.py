@@ -1,6 +1,6 @@
 """Building blocks of generated decoders and encoders, in plain Python, and the slots of their state arrays.
 
-`kafka_segments.native` replaces each of these functions by machine code when it compiles a decoder; run as
+`core.native` replaces each of these functions by machine code when it compiles a decoder; run as
 they are, over numpy arrays, they define what that machine code does. All positions and numbers are integers
 of 64 bits. Nothing here checks that a position is within its array: decoders and encoders do.
 

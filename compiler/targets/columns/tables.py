@@ -95,7 +95,7 @@ def _arrays(decode: Any, source: Any, least: int) -> dict[str, Any]:
 
 def _run(decoder: Any, options: dict[str, bool], arrays: dict[str, Any]) -> int:
     """Run a decoder as machine code."""
-    from kafka_segments.native.engine import load_decoder
+    from kafka_segments.core.native.engine import load_decoder
 
     native = load_decoder(decoder, **options)
     table = native.new_table()

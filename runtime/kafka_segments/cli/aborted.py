@@ -9,11 +9,11 @@ from typing import Any
 
 from kafka_segments.cli import console, jsonl, parsing, text
 from kafka_segments.cli.sources import places_of
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.file_names import with_ends
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError
 from kafka_segments.errors.escaping import escape
-from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import with_ends
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_files import is_unopened
 from kafka_segments.log.model import PartitionLog

@@ -10,15 +10,15 @@ from kafka_segments.cli.file_outcomes import FileOutcomes
 from kafka_segments.cli.opened_files import Open, Readable, fast_rows_if_there, file_opener
 from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
 from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.core.formats.entries import Damage, Record
+from kafka_segments.core.segment.batch_records import ManyRows
 from kafka_segments.errors import (
     KafkaFormatError,
 )
-from kafka_segments.formats.entries import Damage, Record
 from kafka_segments.log.findings import damage_words
 from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.templates import FIELDS, RecordFile, Template, unescaped
-from kafka_segments.segment.batch_records import ManyRows
 
 __all__ = ["add_parser", "run"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import refuse_other_file
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import MissingCodecError, OptionError
-from kafka_segments.formats.entries import Damage
 from kafka_segments.log.findings import damage_words
 from kafka_segments.log.log_dir import refuse_below_sources
-from kafka_segments.segment.recompression import Recompression, recompress
+from kafka_segments.write.recompression import Recompression, recompress
 
 if TYPE_CHECKING:
     from kafka_segments.write.convert import Conversion
@@ -93,7 +93,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.io import outputs
+    from kafka_segments.core.io import outputs
 
     destination = _checked_destination(arguments.source, arguments.destination)
     outputs.check_absent(destination)

@@ -18,15 +18,15 @@ from kafka_segments.cli.file_outcomes import FileOutcomes
 from kafka_segments.cli.opened_files import Event, Open, Readable, fast_rows_if_there, file_opener
 from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option
 from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.core.formats.entries import Batch, Damage, Record
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.batch_records import ManyRows
+from kafka_segments.core.segment.segment import Segment
 from kafka_segments.errors import (
     KafkaFormatError,
     OptionError,
 )
-from kafka_segments.formats.entries import Batch, Damage, Record
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import damage_words
-from kafka_segments.segment.batch_records import ManyRows
-from kafka_segments.segment.segment import Segment
 
 __all__ = ["add_parser", "run"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kafka_segments.cli import console
 from kafka_segments.cli.text import counted
-from kafka_segments.io.outputs import (
+from kafka_segments.core.io.outputs import (
     check_replaceable,
     discard_directory,
     hidden_sibling,

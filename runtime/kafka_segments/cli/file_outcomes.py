@@ -9,13 +9,13 @@ from kafka_segments.cli import console
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.opened_files import Event, Open, Readable
 from kafka_segments.cli.sources import GivenFile
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.batch_records import Rows
+from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
+from kafka_segments.core.segment.segment import Segment
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OutputError
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.given_files import gaps_between
-from kafka_segments.segment.batch_records import Rows
-from kafka_segments.segment.misplaced_batches import MisplacedBatches
-from kafka_segments.segment.segment import Segment
 
 __all__ = ["FileOutcomes"]
 

@@ -18,12 +18,12 @@ from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_dr
 from kafka_segments.cli.opened_files import CommittedFiles
 from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
 from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import (
     KafkaFormatError,
     OptionError,
 )
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import damage_words
 from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.log.log_dir import refuse_below_sources

@@ -17,16 +17,16 @@ from kafka_segments.cli import console
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.opened_files import fast_rows_if_there
 from kafka_segments.cli.sources import GivenFile
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.batch_records import ManyRows
+from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import KafkaFormatError, ReadError
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.found import Finds, FoundRecord, SearchCounts
 from kafka_segments.search.pruning import position_to_begin
 from kafka_segments.search.segment_search import Checked, SegmentSearch
 from kafka_segments.search.time_bound import TimeBound
-from kafka_segments.segment.batch_records import ManyRows
-from kafka_segments.segment.segment import open_segment
 
 __all__ = ["FileEvent", "FileTask", "UnusedIndex", "searches"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.cli.text import counted
+from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import escape
-from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.search.found import Finds, FoundRecord, RawPlace, SearchCounts, UndecidedPlace
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class _Tables:
     """Records as an Arrow stream or a Parquet file on standard output."""
 
     def __init__(self, form: str) -> None:
-        import kafka_segments.segment.columnar  # noqa: F401  an error of ours without the extra `arrow`
+        import kafka_segments.core.segment.columnar  # noqa: F401  an error of ours without the extra `arrow`
         from kafka_segments.search.found_table import FoundTable, open_table_writer
 
         self._table = FoundTable()

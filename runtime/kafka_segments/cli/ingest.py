@@ -18,8 +18,8 @@ from kafka_segments.cli.jobs import (
 )
 from kafka_segments.cli.run_files import add_run_file_options, check_run_files, write_run_files
 from kafka_segments.cli.tables import print_table
+from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.findings import Kind, copy_words, worst_first
 from kafka_segments.query.options import GivenOptions, option_names
 from kafka_segments.query.query_options import files_of, query_of
@@ -212,8 +212,8 @@ def _request(arguments: argparse.Namespace) -> Request:
 
 def _columns(asked: Sequence[str] | None, layout: str | None) -> tuple[str, ...]:
     """The names of the columns: those that are asked for, or of the layout."""
+    from kafka_segments.core.segment.columnar.arrow_schema import schema_of
     from kafka_segments.ingest.files.layouts import LAYOUTS, check_layout
-    from kafka_segments.segment.columnar.arrow_schema import schema_of
 
     if layout is not None:
         check_layout(layout)

@@ -16,14 +16,14 @@ from contextlib import closing, suppress
 import lz4.frame
 import zstandard
 
-from kafka_segments import formats
+from kafka_segments.core import formats
+from kafka_segments.core.formats.entries import Batch, Damage, Padding
+from kafka_segments.core.formats.file_names import SEGMENT_NAME, TIERED_NAME, is_address, parse_directory_name
+from kafka_segments.core.io.storage import Source, open_source
+from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import LengthMismatchError, OptionError, TruncatedError, UnsupportedMagicError
-from kafka_segments.formats.entries import Batch, Damage, Padding
-from kafka_segments.formats.file_names import SEGMENT_NAME, TIERED_NAME, is_address, parse_directory_name
-from kafka_segments.io.storage import Source, open_source
 from kafka_segments.log.model import StoredFile, StoredSegment
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = ["check_is_log", "checked_file", "is_single_file", "refuse_other_file"]
 
@@ -31,16 +31,19 @@ _MAX_LEN_HEAD = tarfile.BLOCKSIZE
 _PIPED = "FILE | kafka-segments dump -"
 _INDEX_NAME = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
 _BY_SUFFIX = {
-    "index": ("an offset index", "kafka_segments.segment.index_files.read_offset_index"),
-    "timeindex": ("a time index", "kafka_segments.segment.index_files.read_time_index"),
-    "txnindex": ("a transaction index", "kafka_segments.segment.index_files.read_transaction_index"),
-    "snapshot": ("a snapshot of producers", "kafka_segments.segment.index_files.read_producer_snapshot"),
+    "index": ("an offset index", "kafka_segments.core.segment.index_files.read_offset_index"),
+    "timeindex": ("a time index", "kafka_segments.core.segment.index_files.read_time_index"),
+    "txnindex": ("a transaction index", "kafka_segments.core.segment.index_files.read_transaction_index"),
+    "snapshot": ("a snapshot of producers", "kafka_segments.core.segment.index_files.read_producer_snapshot"),
 }
 _BY_NAME = {
-    "partition.metadata": ("the topic's id", "kafka_segments.segment.index_files.read_partition_metadata"),
+    "partition.metadata": (
+        "the topic's id",
+        "kafka_segments.core.segment.index_files.read_partition_metadata",
+    ),
     "leader-epoch-checkpoint": (
         "a checkpoint of leader epochs",
-        "kafka_segments.segment.index_files.read_leader_epochs",
+        "kafka_segments.core.segment.index_files.read_leader_epochs",
     ),
     "meta.properties": ("the broker's properties, as text", "any editor"),
     ".lock": ("a broker's lock file", None),

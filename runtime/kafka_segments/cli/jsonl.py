@@ -9,8 +9,8 @@ from dataclasses import asdict, fields
 from functools import lru_cache
 from typing import Any
 
+from kafka_segments.core.formats.entries import Batch, Damage, ExperimentalBatch, Padding, Record
 from kafka_segments.errors.escaping import escape_json
-from kafka_segments.formats.entries import Batch, Damage, ExperimentalBatch, Padding, Record
 
 __all__ = ["encode", "line"]
 

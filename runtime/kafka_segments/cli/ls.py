@@ -13,9 +13,9 @@ from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_dr
 from kafka_segments.cli.ls_lines import Listing, listing_lines
 from kafka_segments.cli.ls_rows import LEVELS, SORT_KEYS, ListRow, row_of, rows_at, sorted_rows
 from kafka_segments.cli.sources import paths_of, places_of
+from kafka_segments.core.formats.file_names import real_path
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import real_path
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Kind, of_kinds
 from kafka_segments.log.model import PartitionCopy, StoredSegment

@@ -9,17 +9,17 @@ from typing import Protocol
 
 from kafka_segments.cli import console
 from kafka_segments.cli.sources import GivenFile
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.formats.on_damage import OnDamage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.batch_records import Rows
+from kafka_segments.core.segment.segment import Segment, fast_rows, open_segment
 from kafka_segments.errors import MissingExtraError
-from kafka_segments.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.formats.file_names import is_address
-from kafka_segments.formats.on_damage import OnDamage
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.log.open_partition import open_partition_of
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
-from kafka_segments.segment.batch_records import Rows
-from kafka_segments.segment.segment import Segment, fast_rows, open_segment
 
 __all__ = ["CommittedFiles", "Event", "Open", "Readable", "fast_rows_if_there", "file_opener"]
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from kafka_segments.cli import console
+from kafka_segments.core.io.store_settings import STORE_PREFIXES
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
-from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.query.options import OPTIONS, did_you_mean
 
 __all__ = [

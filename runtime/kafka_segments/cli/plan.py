@@ -12,11 +12,11 @@ from typing import Any
 
 from kafka_segments.cli import console, jsonl, parsing
 from kafka_segments.cli.text import counted
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
-from kafka_segments.formats.file_names import is_address
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
 from kafka_segments.log.header_walk import Budget
@@ -139,7 +139,7 @@ def _checked(made: Plan, logs: Sequence[PartitionLog], query: Query, places: Pla
 
 def _compared(made: Plan, places: Places) -> Plan:
     """The plan, with what a comparison of all copies finds."""
-    import kafka_segments.segment.columnar  # noqa: F401  an error of ours without the extra `arrow`
+    import kafka_segments.core.segment.columnar  # noqa: F401  an error of ours without the extra `arrow`
     from kafka_segments.query.read.replica_comparison import find_mismatches
 
     found = [

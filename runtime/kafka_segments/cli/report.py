@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import kafka_segments
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import checked_file, is_single_file
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
+from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError
-from kafka_segments.formats.file_names import is_address
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.log.model import LogPiece, PartitionLog

@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.outputs import replace_file
 from kafka_segments.errors import OptionError, OutputError
-from kafka_segments.formats.file_names import is_address
-from kafka_segments.io.outputs import replace_file
 
 if TYPE_CHECKING:
     from kafka_segments.ingest.reports.run_report import RunReport

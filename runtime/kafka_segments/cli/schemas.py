@@ -7,11 +7,11 @@ from typing import Any
 
 from kafka_segments.cli import console, jsonl, parsing
 from kafka_segments.cli.export_directory import write_export
+from kafka_segments.cli.generated_files import read_generated_files
 from kafka_segments.cli.kaitai_compiler import LANGUAGES, compile_schemas
 from kafka_segments.cli.webide_export import export_for_webide
+from kafka_segments.core.formats.schema_files import SchemaFile, list_schemas, read_schema_files
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.generated_files import read_generated_files
-from kafka_segments.formats.schema_files import SchemaFile, list_schemas, read_schema_files
 
 __all__ = ["add_parser", "run_export", "run_list"]
 

@@ -13,9 +13,9 @@ from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
 from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.core.formats import EXPERIMENTAL_MAGICS, MAGICS
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.formats import EXPERIMENTAL_MAGICS, MAGICS
-from kafka_segments.io.filesystems import Places
 from kafka_segments.query.option_values import size_from
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from kafka_segments.cli.salvage import add_source_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
+from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
-from kafka_segments.formats.file_names import NO_END
 from kafka_segments.query.option_values import time_of
 
 if TYPE_CHECKING:

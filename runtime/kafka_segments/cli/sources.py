@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kafka_segments.cli import console, parsing
+from kafka_segments.core.formats.file_names import TIERED_NAME, is_address
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.globs import expand, is_glob
+from kafka_segments.core.io.storage import Source, open_source
+from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.formats.file_names import TIERED_NAME, is_address
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.globs import expand, is_glob
-from kafka_segments.io.storage import Source, open_source
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
 from kafka_segments.log.model import StoredSegment

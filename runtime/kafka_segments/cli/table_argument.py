@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import parsing
+from kafka_segments.core.formats.file_names import real_path
+from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.file_names import real_path
-from kafka_segments.io.store_settings import store_settings
 
 if TYPE_CHECKING:
     from kafka_segments.ingest.runs.run_state import RunState

@@ -5,6 +5,14 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
+from kafka_segments.core.formats.entries import (
+    Batch,
+    ControlRecord,
+    Damage,
+    ExperimentalBatch,
+    Padding,
+    Record,
+)
 from kafka_segments.errors import (
     CorruptBatchError,
     DecompressionError,
@@ -14,7 +22,6 @@ from kafka_segments.errors import (
     TruncatedError,
 )
 from kafka_segments.errors.escaping import escape
-from kafka_segments.formats.entries import Batch, ControlRecord, Damage, ExperimentalBatch, Padding, Record
 from kafka_segments.log.findings import error_words, lost_offsets
 
 __all__ = ["counted", "file_line", "line", "moment_words", "remedy"]

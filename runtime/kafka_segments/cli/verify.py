@@ -15,10 +15,10 @@ from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source, open_source
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
 from kafka_segments.errors.escaping import shown
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source, open_source
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy, StoredSegment

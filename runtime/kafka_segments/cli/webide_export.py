@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from kafka_segments.cli import console
 from kafka_segments.cli.export_directory import write_export
 from kafka_segments.cli.sources import files_of
+from kafka_segments.cli.webide_files import INSTRUCTIONS, read_webide_files
 from kafka_segments.cli.webide_pieces import SEGMENT_SCHEMA, WebidePiece, pieces_of, schema_by_name
+from kafka_segments.core.formats.file_names import SEGMENT_NAME, is_address, parse_directory_name
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
-from kafka_segments.formats.file_names import SEGMENT_NAME, is_address, parse_directory_name
-from kafka_segments.formats.webide_files import INSTRUCTIONS, read_webide_files
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.log_dir import refuse_below_sources
 
 __all__ = ["export_for_webide"]

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.formats.index_entries import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY, LEN_TRANSACTION_ENTRY
+from kafka_segments.core.formats.schema_files import list_schemas
+from kafka_segments.core.io.storage import Source, open_source
+from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import EncodeError
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.formats.index_entries import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY, LEN_TRANSACTION_ENTRY
-from kafka_segments.formats.schema_files import list_schemas
-from kafka_segments.io.storage import Source, open_source
 from kafka_segments.log.findings import error_words
-from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = ["MAX_LEN_PIECE", "SEGMENT_SCHEMA", "WebidePiece", "pieces_of", "schema_by_name"]
 

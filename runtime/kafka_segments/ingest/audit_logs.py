@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import NotingFaults
 from kafka_segments.ingest.audit import AuditedPartition, Problem, offsets_between
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
@@ -20,7 +21,6 @@ from kafka_segments.ingest.runs.history import History, files_by_partition
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import DataFile
 from kafka_segments.ingest.tables import Table
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import PartitionLog, Split

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.batch_records import open_records
+from kafka_segments.core.segment.columnar.entry_counts import EntryCounts, EntryMark, Unknown
+from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, NotingFaults
-from kafka_segments.formats.entries import Batch
-from kafka_segments.formats.file_names import MAX_OFFSET
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment, name_partition
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.batch_sizes import bounded
 from kafka_segments.query.read.segment_finder import Found
 from kafka_segments.query.read.split_reader import Reading, SplitReader
-from kafka_segments.segment.batch_records import open_records
-from kafka_segments.segment.columnar.entry_counts import EntryCounts, EntryMark, Unknown
-from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["CountingReader", "SplitCounts"]
 

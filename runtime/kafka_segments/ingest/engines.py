@@ -8,8 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
+from kafka_segments.core.io.processes import process_pool
 from kafka_segments.errors import OutputError
-from kafka_segments.io.processes import process_pool
 from kafka_segments.query.job_engine import Progress, RunnableTask
 
 __all__ = ["LocalEngine"]

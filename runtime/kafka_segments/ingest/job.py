@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import LogChangedError, OptionError
-from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.files.placeholder import with_placeholder
 from kafka_segments.ingest.reports.report import PLANNED_KINDS, PartitionReport
@@ -37,7 +38,6 @@ from kafka_segments.ingest.task import Output, PartitionOutput, WriteSettings, W
 from kafka_segments.ingest.topics import check_topics, choose, is_internal
 from kafka_segments.ingest.transactional import report_uncommitted
 from kafka_segments.ingest.vanishing import again_if_gone
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.model import PartitionLog

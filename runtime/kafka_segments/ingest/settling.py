@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_segments.formats.file_names import MAX_OFFSET
+from kafka_segments.core.formats.file_names import MAX_OFFSET
 from kafka_segments.ingest.runs.account import Account, account_of, lost_spans
 from kafka_segments.ingest.runs.run_state import PartitionState
 from kafka_segments.ingest.splits import NewOffsets

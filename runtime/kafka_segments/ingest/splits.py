@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query import cut
 from kafka_segments.query.continuation import PartitionState, log_from

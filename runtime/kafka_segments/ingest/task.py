@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.retry import RequestCounts, requests_so_far
+from kafka_segments.core.segment.columnar.arrow_schema import NONE
+from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
+from kafka_segments.core.segment.columnar.timestamp_range import DATES, MAX_MILLIS, fit_timestamps
 from kafka_segments.errors import (
     AccountError,
     KafkaFormatError,
@@ -34,16 +39,11 @@ from kafka_segments.ingest.files.table_files import TableFiles
 from kafka_segments.ingest.reports.report import SegmentFindings
 from kafka_segments.ingest.runs.account import OffsetSpan, crc_failures, lost_spans
 from kafka_segments.ingest.runs.run_state import DamagedBytes, DataFile
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.retry import RequestCounts, requests_so_far
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.split_reader import Reading
-from kafka_segments.segment.columnar.arrow_schema import NONE
-from kafka_segments.segment.columnar.entry_counts import EntryCounts
-from kafka_segments.segment.columnar.timestamp_range import DATES, MAX_MILLIS, fit_timestamps
 
 __all__ = ["Output", "PartitionOutput", "SplitTime", "WriteSettings", "WriteTask"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from kafka_segments.core.formats.file_names import parse_directory_name
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.file_names import parse_directory_name
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.runs.run_state import TableSettings
 from kafka_segments.log.model import PartitionLog

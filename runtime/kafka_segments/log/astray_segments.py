@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import starmap
 
-from kafka_segments.formats.file_names import SEGMENT_NAME
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.formats.file_names import SEGMENT_NAME
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.continuity import Extent
 from kafka_segments.log.model import PartitionLog, StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
 from kafka_segments.log.segment_extents import NUM_AHEAD, extent_of, read_small
-from kafka_segments.segment.continuity import Extent
 
 __all__ = ["astray_in", "touches_any"]
 

@@ -11,12 +11,18 @@ import threading
 from collections.abc import Collection, Mapping
 from contextlib import closing
 
-from kafka_segments import formats
+from kafka_segments.core import formats
+from kafka_segments.core.formats.file_names import (
+    LEFT_ALONE,
+    above,
+    is_address,
+    parse_directory_name,
+    real_path,
+)
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.local_files import is_locked
+from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import LEFT_ALONE, above, is_address, parse_directory_name, real_path
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.local_files import is_locked
-from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.partition_dirs import Directory
 
 __all__ = ["CLEAN_SHUTDOWN", "ROOT_FILES", "Checkpoints", "gone_partitions"]

@@ -12,6 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kafka_segments.core.formats.entries import Record
+from kafka_segments.core.formats.file_names import METADATA_TOPIC
+from kafka_segments.core.formats.internal_records import read_metadata_record
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import (
     CorruptBatchError,
     DecodeError,
@@ -19,11 +24,6 @@ from kafka_segments.errors import (
     NotingFaults,
     raise_unless_file_at_fault,
 )
-from kafka_segments.formats.entries import Record
-from kafka_segments.formats.file_names import METADATA_TOPIC
-from kafka_segments.formats.internal_records import read_metadata_record
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.stored_segments import read_file

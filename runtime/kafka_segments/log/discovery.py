@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.globs import compile_glob, expand, is_glob
+from kafka_segments.core.io.loggers import get_logger
+from kafka_segments.core.segment.index_files import LeaderEpoch, read_leader_epochs, read_partition_metadata
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import is_address
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.globs import compile_glob, expand, is_glob
-from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_dir import is_deleted, segments_in, swaps_in, without_log
@@ -27,7 +28,6 @@ from kafka_segments.log.partition_dirs import Directory, PartitionFinder, Wanted
 from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 from kafka_segments.log.stored_segments import read_file
 from kafka_segments.log.tiers import read_tier
-from kafka_segments.segment.index_files import LeaderEpoch, read_leader_epochs, read_partition_metadata
 
 __all__ = ["FileOptions", "discover"]
 

@@ -11,8 +11,8 @@ from enum import Enum
 from math import inf
 from typing import Any, TypeVar
 
+from kafka_segments.core.formats.entries import Damage, SoundBatches
 from kafka_segments.errors import DataLossError, DecompressionError, KafkaFormatError, MissingCodecError
-from kafka_segments.formats.entries import Damage, SoundBatches
 
 __all__ = [
     "LEFT_OUT_KINDS",

@@ -16,20 +16,20 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
+from kafka_segments.core.segment.index_lookup import OffsetLookup
+from kafka_segments.core.segment.scan.entry_scan import first_offset_at
 from kafka_segments.errors import KafkaFormatError, NotingFaults, OptionError
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
 from kafka_segments.log.segment_extents import NUM_AHEAD, read_small, times_in_small
-from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.segment.index_lookup import OffsetLookup
-from kafka_segments.segment.scan.entry_scan import first_offset_at
 
 if TYPE_CHECKING:
-    from kafka_segments.segment.columnar.small_segments import SmallTimes
+    from kafka_segments.core.segment.columnar.small_segments import SmallTimes
 
 __all__ = [
     "TimeClaims",

@@ -16,12 +16,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.segment.header_summaries import HeaderSummary
+from kafka_segments.core.segment.index_files import OffsetIndex, TimeIndex, read_offset_index, read_time_index
 from kafka_segments.errors import CorruptIndexError, KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.log.log_files import UNOPENED, LogFile
-from kafka_segments.segment.header_summaries import HeaderSummary
-from kafka_segments.segment.index_files import OffsetIndex, TimeIndex, read_offset_index, read_time_index
 
 __all__ = ["HeadColumns", "IndexedOffset", "PositionCheck", "TimeCheck", "check_sanity", "open_index_checks"]
 

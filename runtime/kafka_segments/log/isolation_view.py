@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.formats.on_damage import OnDamage
+from kafka_segments.core.segment.batch_records import Rows
+from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
+from kafka_segments.core.segment.segment import Segment, handle_damage
+from kafka_segments.core.segment.transactions.state import DoubtfulTransaction, ExcludedBatches
 from kafka_segments.errors import OptionError, TransactionInDoubtError
-from kafka_segments.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.formats.on_damage import OnDamage
 from kafka_segments.log.transaction_outcomes import TransactionOutcome
-from kafka_segments.segment.batch_records import Rows
-from kafka_segments.segment.misplaced_batches import MisplacedBatches
-from kafka_segments.segment.segment import Segment, handle_damage
-from kafka_segments.segment.transactions.state import DoubtfulTransaction, ExcludedBatches
 
 if TYPE_CHECKING:
-    from kafka_segments.segment.columnar.read_range import ReadRange
-    from kafka_segments.segment.columnar.reader import Event
+    from kafka_segments.core.segment.columnar.read_range import ReadRange
+    from kafka_segments.core.segment.columnar.reader import Event
 
 __all__ = [
     "IsolatedSegment",
@@ -139,7 +139,7 @@ class IsolatedSegment:
 
     def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
         """See `Segment.iter_columnar`."""
-        from kafka_segments.segment.columnar.read_range import ReadRange
+        from kafka_segments.core.segment.columnar.read_range import ReadRange
 
         excluded, misplaced = None if self.outcome is None else self.outcome.excluded, MisplacedBatches()
         read_range = ReadRange(misplaced=misplaced)

@@ -11,16 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from kafka_segments.core.formats.file_names import TIERED_NAME, name_in, with_ends
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.continuity import Extent, SegmentContents, find_gaps
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError
-from kafka_segments.formats.file_names import TIERED_NAME, name_in, with_ends
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.missing_segments import is_cleaned_at
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
 from kafka_segments.log.segment_extents import contents_of_stored, runs_at
-from kafka_segments.segment.continuity import Extent, SegmentContents, find_gaps
 
 __all__ = ["check_log"]
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from contextlib import closing
 from itertools import chain
 
+from kafka_segments.core.formats.file_names import MAX_OFFSET, SEGMENT_NAME, is_address, parse_directory_name
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.contents import contents_of
 from kafka_segments.errors import NotingFaults, OptionError
-from kafka_segments.formats.file_names import MAX_OFFSET, SEGMENT_NAME, is_address, parse_directory_name
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import ROOT_FILES
 from kafka_segments.log.model import StoredFile, StoredSegment
-from kafka_segments.segment.contents import contents_of
 
 __all__ = ["is_deleted", "log_dir_root", "refuse_below_sources", "segments_in", "swaps_in", "without_log"]
 

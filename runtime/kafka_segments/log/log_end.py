@@ -12,13 +12,9 @@ from bisect import bisect_left
 from contextlib import ExitStack, closing
 from functools import cached_property, partial
 
-from kafka_segments.errors import KafkaFormatError, NotingFaults
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.filesystems import Places
-from kafka_segments.log.header_walk import Budget
-from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import is_small, open_offsets, open_stored, open_times
-from kafka_segments.segment.contents import (
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.contents import (
     LARGEST_SMALL,
     Beside,
     SegmentEnd,
@@ -27,8 +23,12 @@ from kafka_segments.segment.contents import (
     is_sound_at,
     scan_end,
 )
-from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup
-from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.index_lookup import OffsetLookup, TimeLookup
+from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.errors import KafkaFormatError, NotingFaults
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import is_small, open_offsets, open_stored, open_times
 
 __all__ = ["NamedOffsets", "beside", "find_end", "find_end_of_small", "find_reached", "last_sound_batch"]
 

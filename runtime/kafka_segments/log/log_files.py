@@ -8,15 +8,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from operator import itemgetter
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.continuity import out_of_order
+from kafka_segments.core.segment.segment import Segment
+from kafka_segments.core.segment.transactions.state import DataBatch, Lost, Marker, Step
 from kafka_segments.errors import KafkaFormatError, ReadError, UnknownFormatError
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_beside
-from kafka_segments.segment.continuity import out_of_order
-from kafka_segments.segment.segment import Segment
-from kafka_segments.segment.transactions.state import DataBatch, Lost, Marker, Step
 
 __all__ = ["UNOPENED", "LogFile", "Unplaced", "is_unopened", "lost_file"]
 

@@ -12,15 +12,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from contextlib import closing
 
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.contents import is_cleaned
+from kafka_segments.core.segment.header_summaries import iter_header_summaries
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import LogPiece, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.log.replica_agreement import Span
-from kafka_segments.segment.contents import is_cleaned
-from kafka_segments.segment.header_summaries import iter_header_summaries
 
 __all__ = ["find_holes", "first_missing", "is_cleaned_at"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_segments.core.formats.file_names import Count, PartitionNumber, SegmentPath, TopicName
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.segment.continuity import CheckpointedOffsets
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.formats.file_names import Count, PartitionNumber, SegmentPath, TopicName
-from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.log.findings import Finding, Kind
-from kafka_segments.segment.continuity import CheckpointedOffsets
-from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = [
     "Chunks",

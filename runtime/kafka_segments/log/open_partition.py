@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.file_names import directory_of, is_address, real_path
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.file_names import directory_of, is_address, real_path
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
 from kafka_segments.log.log_dir import segments_in
@@ -19,8 +21,6 @@ from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.skipped_files import SkippedFiles
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = ["log_in", "open_log", "open_partition", "open_partition_of"]
 

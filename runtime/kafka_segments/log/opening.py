@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.contents import LARGEST_SMALL
+from kafka_segments.core.segment.index_lookup import OffsetLookup, TimeLookup, offsets_in, times_in
+from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.log.stored_segments import open_beside, open_file, open_stored
-from kafka_segments.segment.contents import LARGEST_SMALL
-from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup, offsets_in, times_in
-from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = [
     "NUM_REQUESTS",

@@ -20,12 +20,19 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.formats.file_names import real_path, with_ends
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.handles import Handle
+from kafka_segments.core.segment.batch_records import Rows
+from kafka_segments.core.segment.segment import Segment, handle_damage
+from kafka_segments.core.segment.transactions.state import (
+    AbortedTransaction,
+    DoubtfulTransaction,
+    OpenTransaction,
+)
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.formats.file_names import real_path, with_ends
-from kafka_segments.formats.on_damage import OnDamage, check_on_damage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.handles import Handle
 from kafka_segments.log.index_sanity import check_sanity
 from kafka_segments.log.isolation_view import (
     IsolatedSegment,
@@ -42,14 +49,11 @@ from kafka_segments.log.log_files import UNOPENED, LogFile, lost_file
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.segment_order import SegmentOrder, up_to
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
-from kafka_segments.segment.batch_records import Rows
-from kafka_segments.segment.segment import Segment, handle_damage
-from kafka_segments.segment.transactions.state import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_segments.segment.columnar.reader import Event
+    from kafka_segments.core.segment.columnar.reader import Event
 
 __all__ = ["Isolation", "Partition"]
 
@@ -238,7 +242,7 @@ class Partition(Handle):
             MissingExtraError: pyarrow or numba is not installed.
             KafkaFormatError: while reading, for damage.
         """
-        from kafka_segments.segment.columnar.stream import check_offsets, only_records
+        from kafka_segments.core.segment.columnar.stream import check_offsets, only_records
 
         check_isolation(isolation)
         start, end = check_offsets(offsets)

@@ -18,9 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kafka_segments.errors import NotingFaults, OptionError, ReadError
-from kafka_segments.formats import read_partition_metadata
-from kafka_segments.formats.file_names import (
+from kafka_segments.core.formats import read_partition_metadata
+from kafka_segments.core.formats.file_names import (
     LEFT_ALONE,
     SEGMENT_NAME,
     TIERED_NAME,
@@ -33,8 +32,9 @@ from kafka_segments.formats.file_names import (
     tiered_names,
     tiers_topic,
 )
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.errors import NotingFaults, OptionError, ReadError
 from kafka_segments.log.model import StoredFile
 from kafka_segments.log.skipped_files import NO_SEGMENT, WITH_MORE, SkipCollector
 from kafka_segments.log.stored_segments import read_file

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.log_end import last_sound_batch
 from kafka_segments.log.model import PartitionCopy, StoredSegment
 

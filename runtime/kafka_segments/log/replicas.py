@@ -20,10 +20,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.loggers import get_logger
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.lineage import Lineage, contradiction, diverges_at
 from kafka_segments.log.log_end import find_end
@@ -31,7 +32,6 @@ from kafka_segments.log.missing_segments import find_holes
 from kafka_segments.log.model import LogEnd, LogPiece, PartitionCopy, PartitionLog, StoredSegment
 from kafka_segments.log.offset_spans import OffsetSpans
 from kafka_segments.log.replica_agreement import Span, compare, two_topics
-from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = ["resolve"]
 

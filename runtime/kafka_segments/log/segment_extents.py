@@ -13,19 +13,19 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.contents import contents_of, contents_of_small, runs_in, times_of_small
+from kafka_segments.core.segment.continuity import Extent, SegmentContents
+from kafka_segments.core.segment.evidence import MOST_OFFSETS
 from kafka_segments.errors import NotingFaults, ReadError, raise_unless_file_at_fault
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import beside
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, is_small, open_stored
-from kafka_segments.segment.contents import contents_of, contents_of_small, runs_in, times_of_small
-from kafka_segments.segment.continuity import Extent, SegmentContents
-from kafka_segments.segment.evidence import MOST_OFFSETS
 
 if TYPE_CHECKING:
-    from kafka_segments.segment.columnar.small_segments import SmallTimes
+    from kafka_segments.core.segment.columnar.small_segments import SmallTimes
 
 __all__ = [
     "NUM_AHEAD",

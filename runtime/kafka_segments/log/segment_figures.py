@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from kafka_segments.codecs import CODEC_NAMES
-from kafka_segments.codecs.bounds import possible_records
+from kafka_segments.core.codecs import CODEC_NAMES
+from kafka_segments.core.codecs.bounds import possible_records
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.formats.file_names import MAX_OFFSET, NO_END
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import BLOCK_SIZE, Source, Window
+from kafka_segments.core.segment.contents import end_of
+from kafka_segments.core.segment.evidence import FileOrder, bounds_of, judge
+from kafka_segments.core.segment.header_summaries import HeaderSummary, head_of, iter_header_summaries, run_of
+from kafka_segments.core.segment.scan.entry_check import Probe
+from kafka_segments.core.segment.sound_runs import Found, joined
 from kafka_segments.errors import KafkaFormatError, NotingFaults
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.formats.file_names import MAX_OFFSET, NO_END
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import BLOCK_SIZE, Source, Window
 from kafka_segments.log.log_end import beside
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored, open_times
-from kafka_segments.segment.contents import end_of
-from kafka_segments.segment.evidence import FileOrder, bounds_of, judge
-from kafka_segments.segment.header_summaries import HeaderSummary, head_of, iter_header_summaries, run_of
-from kafka_segments.segment.scan.entry_check import Probe
-from kafka_segments.segment.sound_runs import Found, joined
 
 __all__ = ["SegmentFigures", "codec_name", "figures_by_ends", "figures_by_headers"]
 

@@ -15,17 +15,17 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
 
-from kafka_segments.formats.entries import Damage
-from kafka_segments.log.log_end import beside
-from kafka_segments.log.log_files import UNOPENED, LogFile
-from kafka_segments.segment.continuity import (
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.segment.continuity import (
     CheckpointedOffsets,
     Extent,
     SegmentContents,
     find_gaps,
     out_of_order,
 )
-from kafka_segments.segment.segment import Segment
+from kafka_segments.core.segment.segment import Segment
+from kafka_segments.log.log_end import beside
+from kafka_segments.log.log_files import UNOPENED, LogFile
 
 __all__ = ["SegmentOrder", "up_to"]
 

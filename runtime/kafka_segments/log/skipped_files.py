@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kafka_segments.errors import ReadError
-from kafka_segments.formats.file_names import (
+from kafka_segments.core.formats.file_names import (
     LEFT_ALONE,
     MAX_OFFSET,
     SEGMENT_NAME,
     WHY_LEFT_ALONE,
     parse_directory_name,
 )
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.loggers import get_logger
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.loggers import get_logger
+from kafka_segments.errors import ReadError
 
 __all__ = [
     "BAD_NAMES",

@@ -16,13 +16,13 @@ from contextlib import closing
 from functools import partial
 from itertools import accumulate
 
-from kafka_segments import formats
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_segments.core import formats
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source, in_memory
+from kafka_segments.core.segment.index_lookup import LEN_SMALL
 from kafka_segments.errors import DecodeError, DecompressionError, KafkaFormatError, OptionError, ReadError
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source, in_memory
 from kafka_segments.log.model import Chunks, StoredFile, StoredSegment
-from kafka_segments.segment.index_lookup import LEN_SMALL
 
 __all__ = ["ZSTD_CHUNKS", "StoredPart", "chunk_sizes", "open_beside", "open_file", "open_stored", "read_file"]
 

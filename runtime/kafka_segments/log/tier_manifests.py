@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import DecodeError, UnknownFormatError
-from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.log.model import Chunks
-from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = ["Manifest", "read_manifest"]
 

@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from kafka_segments.core.formats.file_names import TIERED_NAME
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.index_files import LeaderEpoch, read_leader_epochs
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import TIERED_NAME
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.log.partition_dirs import Directory, run_at_once
 from kafka_segments.log.stored_segments import ZSTD_CHUNKS, read_file
 from kafka_segments.log.tier_manifests import Manifest, read_manifest
-from kafka_segments.segment.index_files import LeaderEpoch, read_leader_epochs
 
 __all__ = ["TierContents", "read_tier"]
 

@@ -21,21 +21,18 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_segments import errors
-from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFormatError
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.formats.file_names import with_ends
-from kafka_segments.io.loggers import get_logger
-from kafka_segments.log.index_claims import position_of
-from kafka_segments.log.log_files import UNOPENED, LogFile, Unplaced, is_unopened, lost_file
-from kafka_segments.segment.continuity import out_of_order
-from kafka_segments.segment.index_files import (
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.formats.file_names import with_ends
+from kafka_segments.core.io.loggers import get_logger
+from kafka_segments.core.segment.continuity import out_of_order
+from kafka_segments.core.segment.index_files import (
     AbortedTxn,
     ProducerEntry,
     read_producer_snapshot,
     read_transaction_index,
 )
-from kafka_segments.segment.segment import Segment
-from kafka_segments.segment.transactions.state import (
+from kafka_segments.core.segment.segment import Segment
+from kafka_segments.core.segment.transactions.state import (
     AbortedTransaction,
     AbortedTransactions,
     DoubtfulTransaction,
@@ -43,6 +40,9 @@ from kafka_segments.segment.transactions.state import (
     OpenTransaction,
     Transactions,
 )
+from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFormatError
+from kafka_segments.log.index_claims import position_of
+from kafka_segments.log.log_files import UNOPENED, LogFile, Unplaced, is_unopened, lost_file
 
 __all__ = ["TransactionOutcome", "by_indexes", "by_records", "check_indexes"]
 

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, schema_of
+from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION, schema_of
 
 __all__ = ["SCHEMA", "arrow_filter"]
 

@@ -13,9 +13,10 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.index_claims import position_of
 from kafka_segments.log.isolation_view import held_back, held_back_by, left_out
 from kafka_segments.log.log_files import LogFile, is_unopened
@@ -23,7 +24,6 @@ from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.opening import open_segment_of, open_stored
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 from kafka_segments.query.timestamps import piece_end
-from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 
 __all__ = ["Committed", "Pin", "read_committed"]
 

@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.file_names import Count, PartitionNumber, TopicName
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.columnar.entry_counts import EntryMark, mark_of
+from kafka_segments.core.segment.columnar.header_table import iter_headers
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import (
     ExpiredOffsetsError,
     KafkaFormatError,
@@ -21,17 +27,11 @@ from kafka_segments.errors import (
     RecreatedTopicError,
     TruncatedLogError,
 )
-from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import Count, PartitionNumber, TopicName
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.start_position import begin
-from kafka_segments.segment.columnar.entry_counts import EntryMark, mark_of
-from kafka_segments.segment.columnar.header_table import iter_headers
-from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = ["PartitionState", "WaysOut", "check_continues", "log_from", "mark_at"]
 

@@ -15,16 +15,16 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
+from kafka_segments.core.formats import LEN_HEAD
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
+from kafka_segments.core.segment.index_lookup import OffsetLookup
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
-from kafka_segments.formats import LEN_HEAD
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored
-from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.segment.index_lookup import OffsetLookup
 
 __all__ = ["MAX_CUTS", "Cutter", "num_bytes_of", "pack"]
 

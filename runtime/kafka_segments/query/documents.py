@@ -13,8 +13,8 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from kafka_segments import errors
+from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.io.storage import Source
 
 __all__ = ["content_of", "read_document", "write_document"]
 

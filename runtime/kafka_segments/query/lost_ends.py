@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kafka_segments.core.segment.continuity import swapped_out
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.offsets import EndKind, LogView, Range
-from kafka_segments.segment.continuity import swapped_out
 
 __all__ = ["lost_ends", "lost_swaps", "not_left_out"]
 

@@ -14,8 +14,8 @@ from enum import Enum
 from functools import cached_property
 from operator import itemgetter
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_end import find_end, find_end_of_small

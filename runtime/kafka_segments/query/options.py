@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.io.store_settings import STORE_PREFIXES
 from kafka_segments.errors import OptionError
-from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.query import option_values as values
 
 __all__ = [

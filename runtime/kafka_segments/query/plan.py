@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.file_names import SEGMENT_NAME
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, NotingFaults
-from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import SEGMENT_NAME
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.header_walk import Budget

@@ -18,9 +18,11 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby, repeat
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.continuity import Extent
+from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.errors import KafkaFormatError, NotingFaults
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import touches_any
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.header_walk import Budget
@@ -37,8 +39,6 @@ from kafka_segments.log.opening import is_remote, open_stored, open_times
 from kafka_segments.log.segment_extents import NUM_AHEAD, earliest_in_small, read_small, times_in_small
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import Condition
-from kafka_segments.segment.continuity import Extent
-from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 
 __all__ = ["Pruner", "drop_by_offsets", "drop_by_partition"]
 

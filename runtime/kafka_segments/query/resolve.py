@@ -7,9 +7,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from kafka_segments.core.formats.file_names import name_in, parse_directory_name
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.file_names import name_in, parse_directory_name
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogPiece, PartitionCopy, PartitionLog

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.formats.on_damage import OnDamage
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.on_damage import OnDamage
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
@@ -106,8 +106,8 @@ def scan(
             zone), or milliseconds since 1970. Records without a timestamp are excluded if a time is given.
         until: only records before this time.
         isolation: "read_committed" excludes records of aborted and open transactions.
-        columns: names, of `topic`, `partition` and those of `kafka_segments.segment.table.SCHEMA` and its
-            further ones; topic, partition and all of `SCHEMA` if None.
+        columns: names, of `topic`, `partition` and those of `core.segment.table.SCHEMA` and its further
+            ones; topic, partition and all of `SCHEMA` if None.
         on_damage: "raise" raises the first damage, loss of offsets or doubtful transaction; "skip" continues
             after it; a function receives each as a `Damage`.
         max_timestamp_skew: the most by which a record may be earlier than one before it (a timedelta, or

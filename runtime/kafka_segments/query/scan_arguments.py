@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
+from kafka_segments.core.formats.on_damage import OnDamage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.store_settings import STORE_PREFIXES, store_settings
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.on_damage import OnDamage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
 from kafka_segments.query.option_values import time_of
 from kafka_segments.query.query import (
     EARLIEST,
@@ -98,7 +98,7 @@ def query_of_arguments(
     Raises:
         OptionError: an invalid argument, or arguments that contradict each other.
     """
-    from kafka_segments.segment.columnar.stream import check_offsets
+    from kafka_segments.core.segment.columnar.stream import check_offsets
 
     times = time_of("since", since), time_of("until", until)
     query = replace(_of_partitions(topics, partitions, offsets), isolation=isolation, limits=_WHOLE)
@@ -134,7 +134,7 @@ def _of_partitions(
 
 
 def _at_offsets(keys: list[Any], offsets: Mapping[Any, Any]) -> Query:
-    from kafka_segments.segment.columnar.stream import check_offsets
+    from kafka_segments.core.segment.columnar.stream import check_offsets
 
     if not all(map(_is_partition, keys)):
         raise OptionError(f"offsets are by pairs of topic and number, not {keys[0]!r}")

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.on_damage import OnDamage, check_on_damage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import Finding, Findings, Kind, data_loss
 from kafka_segments.log.model import PartitionLog, Split, is_reported_before
@@ -252,7 +252,7 @@ class _ScanFindings(Findings):
 
 
 def _handle_finding(finding: Finding, on_damage: OnDamage, path: str = "") -> None:
-    from kafka_segments.segment.columnar.damage_events import handle_damage
+    from kafka_segments.core.segment.columnar.damage_events import handle_damage
 
     damage = finding.damage
     if damage is None:

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog, StoredFile
 from kafka_segments.query.committed import Committed, read_committed

@@ -18,19 +18,19 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
+from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.segment import Segment
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of
 from kafka_segments.log.missing_segments import first_missing
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.opening import open_segment_of, open_stored
-from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.segment import Segment
 
 __all__ = ["TimeFinder", "piece_end"]
 

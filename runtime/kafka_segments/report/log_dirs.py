@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from kafka_segments.core.formats import read_meta_properties
+from kafka_segments.core.formats.file_names import above, directory_of
 from kafka_segments.errors import DecodeError, ReadError
-from kafka_segments.formats import read_meta_properties
-from kafka_segments.formats.file_names import above, directory_of
 from kafka_segments.log.checkpoints import META_PROPERTIES
 from kafka_segments.log.model import PartitionLog, StoredFile
 from kafka_segments.log.stored_segments import read_file
 from kafka_segments.report.words import bytes_words, plural, time_words
 
 if TYPE_CHECKING:
-    from kafka_segments.io.filesystems import Places
+    from kafka_segments.core.io.filesystems import Places
 
 __all__ = ["disk_words", "files_of_log", "log_dirs_of"]
 

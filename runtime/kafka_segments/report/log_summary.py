@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.segment.columnar.header_table import iter_headers
 from kafka_segments.errors import CorruptBatchError, DataLossError, TransactionInDoubtError, TruncatedError
-from kafka_segments.formats.entries import Damage
 from kafka_segments.log.findings import Finding, Kind, merged
 from kafka_segments.log.log_files import UNOPENED, is_unopened
 from kafka_segments.log.model import LogPiece, PartitionLog
@@ -31,10 +32,9 @@ from kafka_segments.report.payload_samples import PayloadSamples
 from kafka_segments.report.producer_totals import EpochRuns, ProducerSpans
 from kafka_segments.report.segment_totals import SegmentTotals
 from kafka_segments.report.transaction_spans import TransactionSpans
-from kafka_segments.segment.columnar.header_table import iter_headers
 
 if TYPE_CHECKING:
-    from kafka_segments.io.filesystems import Places
+    from kafka_segments.core.io.filesystems import Places
 
 __all__ = ["DamagedPlace", "LogSummary", "summarize_log"]
 

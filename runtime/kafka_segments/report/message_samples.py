@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.entries import Batch, Record
+from kafka_segments.core.segment.batch_records import open_records
+from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import DecodeError
-from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.log.log_files import UNOPENED
 from kafka_segments.log.model import LogPiece
 from kafka_segments.log.opening import open_stored
-from kafka_segments.segment.batch_records import open_records
-from kafka_segments.segment.scan.entry_scan import Scan
 
 if TYPE_CHECKING:
-    from kafka_segments.io.filesystems import Places
+    from kafka_segments.core.io.filesystems import Places
 
 __all__ = ["MessageSample", "read_messages"]
 

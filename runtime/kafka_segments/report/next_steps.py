@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from math import inf
 
-from kafka_segments.formats.file_names import is_address
+from kafka_segments.core.formats.file_names import is_address
 
 __all__ = ["MAX_DUMPS", "Step", "dump_steps", "next_steps", "shell_word"]
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafka_segments import formats
-from kafka_segments.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_segments.core import formats
+from kafka_segments.core.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_segments.errors import DecodeError, ReadError
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
@@ -25,7 +25,7 @@ from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.report.header_columns import HeaderColumns
 
 if TYPE_CHECKING:
-    from kafka_segments.io.filesystems import Places
+    from kafka_segments.core.io.filesystems import Places
 
 __all__ = ["CodecTotals", "PayloadSamples"]
 

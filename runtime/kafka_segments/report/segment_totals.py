@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kafka_segments.formats.entries import Damage
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.report.header_columns import HeaderColumns
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kafka_segments.core.segment.evidence import epoch_at
+from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.log.lineage import Lineage
-from kafka_segments.segment.evidence import epoch_at
-from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = ["BatchEpochs", "EpochBatches"]
 

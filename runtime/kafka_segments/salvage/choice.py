@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kafka_segments.formats.file_names import NO_END
+from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.segment.cleaner_traces import Traces
 from kafka_segments.salvage.comparison import Outvoted
 from kafka_segments.salvage.confirmation import OtherPlaces
 from kafka_segments.salvage.ledger import (
@@ -26,7 +27,6 @@ from kafka_segments.salvage.ledger import (
 )
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in, parts_at
-from kafka_segments.segment.cleaner_traces import Traces
 
 __all__ = ["Choice"]
 

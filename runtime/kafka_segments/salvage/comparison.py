@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_segments.io.storage import Source
+from kafka_segments.core.io.storage import Source
 from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import heads_in

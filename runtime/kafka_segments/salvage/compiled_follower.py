@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
 
 # isort: split
 import numpy as np
 
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.io.storage import Source
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.columnar.entry_table import EntryTable
+from kafka_segments.core.segment.columnar.header_table import iter_headers
+from kafka_segments.core.segment.index_files import AbortedTxn
+from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.salvage.ledger import ResultPiece
 from kafka_segments.salvage.log_state import LogState, note_table
 from kafka_segments.salvage.survey import changed_error
-from kafka_segments.segment.columnar.entry_table import EntryTable
-from kafka_segments.segment.columnar.header_table import iter_headers
-from kafka_segments.segment.index_files import AbortedTxn
-from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.write.index_writer import Indexes
 
 __all__ = ["CompiledFollower"]

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from kafka_segments.formats.entries import Batch
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.segment.evidence import FEW
+from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.salvage.ledger import COVERED, Ledger, SoundStretch, doubted
 from kafka_segments.salvage.source_files import SourceFiles
-from kafka_segments.segment.evidence import FEW
-from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["OtherPlaces", "confirm_doubted"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 
+from kafka_segments.core.io.storage import Source, open_source
 from kafka_segments.errors import ReadError
-from kafka_segments.io.storage import Source, open_source
 
 __all__ = ["Digests"]
 

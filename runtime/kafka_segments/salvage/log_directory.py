@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_segments import formats
+from kafka_segments.core import formats
+from kafka_segments.core.formats.building import build_offset_checkpoint
+from kafka_segments.core.formats.file_names import above
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.outputs import sync_directory
 from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
-from kafka_segments.formats.building import build_offset_checkpoint
-from kafka_segments.formats.file_names import above
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import sync_directory
 from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERTIES
 from kafka_segments.log.cluster_metadata import QUORUM_STATE, SNAPSHOT, start_error
 from kafka_segments.log.model import PartitionCopy, StoredFile

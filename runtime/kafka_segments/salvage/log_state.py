@@ -12,16 +12,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from kafka_segments.codecs.bounds import ItemBudget
-from kafka_segments.errors import CorruptBatchError, NotingFaults
-from kafka_segments.formats.entries import Batch, Damage
-from kafka_segments.io.storage import Source
-from kafka_segments.salvage.batch_epochs import BatchEpochs, EpochBatches
-from kafka_segments.salvage.ledger import MissingOffsets
-from kafka_segments.segment.batch_records import open_records
-from kafka_segments.segment.index_files import AbortedTxn, ProducerEntry
-from kafka_segments.segment.scan.entry_scan import read_payload
-from kafka_segments.segment.transactions.state import (
+from kafka_segments.core.codecs.bounds import ItemBudget
+from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.batch_records import open_records
+from kafka_segments.core.segment.index_files import AbortedTxn, ProducerEntry
+from kafka_segments.core.segment.scan.entry_scan import read_payload
+from kafka_segments.core.segment.transactions.state import (
     DataBatch,
     DoubtfulTransaction,
     Lost,
@@ -29,6 +26,9 @@ from kafka_segments.segment.transactions.state import (
     OpenTransaction,
     Transactions,
 )
+from kafka_segments.errors import CorruptBatchError, NotingFaults
+from kafka_segments.salvage.batch_epochs import BatchEpochs, EpochBatches
+from kafka_segments.salvage.ledger import MissingOffsets
 from kafka_segments.write.producer_state import Appended, Producers
 
 __all__ = ["LogState"]
@@ -246,7 +246,7 @@ def _telling_rows(entries: Any, rows: Any) -> list[int]:
 
 
 def _appended(entries: Any, row: int) -> Appended:
-    from kafka_segments.formats import increment_sequence
+    from kafka_segments.core.formats import increment_sequence
 
     first, last = entries.value(row, "base_offset"), entries.last_offset(row)
     sequence = entries.value(row, "base_sequence")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafka_segments.core.segment.index_files import AbortedTxn, read_transaction_index
 from kafka_segments.errors import NotingFaults
 from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.comparison import Outvoted
 from kafka_segments.salvage.ledger import Ledger
 from kafka_segments.salvage.source_files import SourceFile, SourceFiles
 from kafka_segments.salvage.survey import heads_in
-from kafka_segments.segment.index_files import AbortedTxn, read_transaction_index
 
 __all__ = ["without_markers"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from kafka_segments.formats.file_names import NO_END
+from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.salvage.ledger import Fate, Status
 from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.partition_plan import PartitionPlan

@@ -9,10 +9,11 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from kafka_segments.core.formats.file_names import METADATA_TOPIC
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.outputs import discard_directory, make_directories
+from kafka_segments.core.segment.index_files import LeaderEpoch, read_producer_snapshot
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import METADATA_TOPIC
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import discard_directory, make_directories
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_file
@@ -25,7 +26,6 @@ from kafka_segments.salvage.manifest import PartitionOutcome
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment, follow_only
 from kafka_segments.salvage.quarantine_files import write_quarantine
-from kafka_segments.segment.index_files import LeaderEpoch, read_producer_snapshot
 from kafka_segments.write.partition_files import write_beside
 
 __all__ = ["DonePartition", "Job", "epochs_of", "repeated", "salvage_partition", "seeded_state"]

@@ -9,10 +9,11 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.cleaner_traces import Traces
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import NO_END
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.log_dir import is_deleted, segments_in
 from kafka_segments.log.log_end import NamedOffsets, find_end
@@ -26,7 +27,6 @@ from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, Status
 from kafka_segments.salvage.lost_aborts import without_markers
 from kafka_segments.salvage.source_files import RankedCopies, RankedCopy, SourceFile, SourceFiles, rank_copies
 from kafka_segments.salvage.survey import FileSurvey, KnownOfCopy, readable_parts
-from kafka_segments.segment.cleaner_traces import Traces
 
 __all__ = ["PartitionPlan", "make_plan", "num_bytes_of"]
 

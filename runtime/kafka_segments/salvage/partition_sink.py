@@ -13,23 +13,23 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-from kafka_segments.errors import MissingExtraError
-from kafka_segments.formats.building import (
+from kafka_segments.core.formats.building import (
     build_leader_epochs,
     build_partition_metadata,
     build_producer_snapshot,
     build_transaction_index,
 )
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.outputs import OutputFile
-from kafka_segments.io.storage import Source
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.outputs import OutputFile
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.index_files import AbortedTxn, LeaderEpoch
+from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.errors import MissingExtraError
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import MissingOffsets, ResultPiece
 from kafka_segments.salvage.log_state import LogState, note_batch
 from kafka_segments.salvage.source_files import SourceFiles
 from kafka_segments.salvage.survey import changed_error
-from kafka_segments.segment.index_files import AbortedTxn, LeaderEpoch
-from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.write.plain_indexes import PlainIndexes
 
 __all__ = ["PartitionSink", "WrittenSegment", "follow_only"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from kafka_segments.io.outputs import OutputFile, make_directories
+from kafka_segments.core.io.outputs import OutputFile, make_directories
 from kafka_segments.salvage.ledger import Status
 from kafka_segments.salvage.manifest import quarantine_name
 from kafka_segments.salvage.partition_plan import PartitionPlan

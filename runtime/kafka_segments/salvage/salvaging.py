@@ -18,10 +18,9 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from kafka_segments.errors import KafkaFormatError, OutputError
-from kafka_segments.formats.file_names import above, real_path
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import (
+from kafka_segments.core.formats.file_names import above, real_path
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.outputs import (
     OutputFile,
     check_replaceable,
     discard_directory,
@@ -30,6 +29,7 @@ from kafka_segments.io.outputs import (
     make_directory,
     publish_directory,
 )
+from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.cluster_metadata import with_topic_ids
 from kafka_segments.log.discovery import discover

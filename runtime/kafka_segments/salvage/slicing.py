@@ -11,16 +11,19 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
-from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import NO_END
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import (
+from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.outputs import (
     discard_directory,
     hidden_sibling,
     make_directory,
     publish_directory,
 )
-from kafka_segments.io.storage import Source
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.header_summaries import HeaderSummary
+from kafka_segments.core.segment.scan.entry_scan import sound_entry
+from kafka_segments.core.segment.segment import open_segment
+from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -33,9 +36,6 @@ from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
 from kafka_segments.salvage.salvaging import Progress, check_destination
 from kafka_segments.salvage.survey import heads_in
-from kafka_segments.segment.header_summaries import HeaderSummary
-from kafka_segments.segment.scan.entry_scan import sound_entry
-from kafka_segments.segment.segment import open_segment
 
 __all__ = ["SliceRange", "Sliced", "slice_partition"]
 

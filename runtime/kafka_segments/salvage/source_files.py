@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.file_names import NO_END
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.model import PartitionCopy, PartitionLog, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.log.replicas import resolve

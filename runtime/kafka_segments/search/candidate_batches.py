@@ -9,12 +9,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
-from kafka_segments.io.storage import Source
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.columnar.entry_payloads import EntryPayloads, PayloadPiece
+from kafka_segments.core.segment.columnar.entry_table import EntryTable
+from kafka_segments.search.byte_search import ByteSearch
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.found import EntryPlace
-from kafka_segments.segment.columnar.byte_search import ByteSearch
-from kafka_segments.segment.columnar.entry_payloads import EntryPayloads, PayloadPiece
-from kafka_segments.segment.columnar.entry_table import EntryTable
 
 __all__ = ["CandidateBatches"]
 

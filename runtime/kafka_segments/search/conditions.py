@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from kafka_segments.formats.entries import Batch, Damage, Record
+from kafka_segments.core.formats.entries import Batch, Damage, Record
 from kafka_segments.search.content_tests import ContentTest
 
 __all__ = ["Conditions"]

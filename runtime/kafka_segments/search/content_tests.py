@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from kafka_segments.core.formats.entries import Record
 from kafka_segments.errors import DecodeError, OptionError
-from kafka_segments.formats.entries import Record
 from kafka_segments.search.json_paths import JsonTest, read_json
 
 __all__ = [

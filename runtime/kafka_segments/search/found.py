@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
-from kafka_segments.formats.entries import Batch, Damage, Record
+from kafka_segments.core.formats.entries import Batch, Damage, Record
 
 __all__ = ["EntryPlace", "Finds", "FoundRecord", "RawPlace", "SearchCounts", "UndecidedPlace"]
 

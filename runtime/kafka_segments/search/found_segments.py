@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.formats.file_names import directory_of, parse_directory_name, real_path
+from kafka_segments.core.io import outputs
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.formats.entries import Batch
-from kafka_segments.formats.file_names import directory_of, parse_directory_name, real_path
-from kafka_segments.io import outputs
 from kafka_segments.write.writer import SegmentWriter, Written, open_partition_writer
 
 __all__ = ["FoundSegments"]

@@ -8,9 +8,9 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_segments.core.segment.columnar.record_rows import record_batches
+from kafka_segments.core.segment.table import SCHEMA
 from kafka_segments.search.found import FoundRecord
-from kafka_segments.segment.columnar.record_rows import record_batches
-from kafka_segments.segment.table import SCHEMA
 
 __all__ = ["FOUND_SCHEMA", "FoundTable", "open_table_writer"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import KafkaFormatError, MissingExtraError
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import is_before, position_of, read_claims
 from kafka_segments.log.model import StoredSegment

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.storage import BLOCK_SIZE, Source
 from kafka_segments.errors import OptionError, ReadError
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.storage import BLOCK_SIZE, Source
 from kafka_segments.search.content_tests import ContentTest
 from kafka_segments.search.found import RawPlace, UndecidedPlace
 from kafka_segments.search.time_bound import TimeBound

@@ -11,8 +11,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Literal
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
-from kafka_segments.codecs.bounds import content_bound
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_segments.core.codecs.bounds import content_bound
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.io.storage import WINDOW_SIZE, Source
+from kafka_segments.core.segment.batch_records import Rows, open_records
+from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingExtraError,
@@ -20,14 +24,10 @@ from kafka_segments.errors import (
     SegmentOrderError,
     raise_unless_file_at_fault,
 )
-from kafka_segments.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.io.storage import WINDOW_SIZE, Source
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.found import EntryPlace, Finds, FoundRecord, SearchCounts, UndecidedPlace
 from kafka_segments.search.raw_search import search_damage
 from kafka_segments.search.time_bound import TimeBound
-from kafka_segments.segment.batch_records import Rows, open_records
-from kafka_segments.segment.scan.entry_scan import Scan
 
 if TYPE_CHECKING:
     from kafka_segments.search.candidate_batches import CandidateBatches

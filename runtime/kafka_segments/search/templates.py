@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from kafka_segments.core.formats.entries import Record
+from kafka_segments.core.formats.file_names import directory_of, parse_directory_name, real_path
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Record
-from kafka_segments.formats.file_names import directory_of, parse_directory_name, real_path
 
 __all__ = ["FIELDS", "RecordFile", "Template", "unescaped"]
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.segment.columnar.header_text import header_lists
-from kafka_segments.segment.columnar.timestamp_range import MICROS_PER_MILLI, fit_timestamps
+from kafka_segments.core.segment.columnar.header_text import header_lists
+from kafka_segments.core.segment.columnar.timestamp_range import MICROS_PER_MILLI, fit_timestamps
 
 __all__ = ["SOURCES", "RowColumns"]
 

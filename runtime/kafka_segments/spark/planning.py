@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.datasource import InputPartition
 
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.loggers import get_logger
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionLog, Split, StoredFile
 from kafka_segments.query.committed import Committed

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.errors import DataLossError, KafkaFormatError
-from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.findings import Finding, Findings, Kind, data_loss
 from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.spark.read_options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError
-from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.query.options import GivenOptions, check_names
 from kafka_segments.query.query import Query

@@ -9,14 +9,14 @@ from functools import cache
 
 import pyarrow as pa
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, TimestampRangeError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.small_splits import SmallSplits
 from kafka_segments.query.read.split_reader import Reading, read_split
-from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.planning import Task
 from kafka_segments.spark.policy import DamagePolicy

@@ -18,8 +18,8 @@ from xml.etree import ElementTree
 
 from pyspark.sql import SparkSession
 
-from kafka_segments.io.loggers import get_logger
-from kafka_segments.io.store_settings import STORE_PREFIXES
+from kafka_segments.core.io.loggers import get_logger
+from kafka_segments.core.io.store_settings import STORE_PREFIXES
 from kafka_segments.spark.read_options import Settings
 
 __all__ = ["driver_settings", "of_session", "task_settings"]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.committed import Committed, read_committed
 from kafka_segments.query.query import TopicPartition

@@ -15,8 +15,8 @@ import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.errors import OptionError
-from kafka_segments.io.loggers import get_logger
 from kafka_segments.query.query import Condition
 from kafka_segments.spark.filters import Pusher, conditions_of
 from kafka_segments.spark.planning import Task, make_tasks

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.query.read.batch_views import read_batches, read_control

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import NamedTuple
 
+from kafka_segments.core.formats.entries import Damage, Padding
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.scan.entry_scan import sound_entry
+from kafka_segments.core.segment.verified_entries import VerifiedEntry, iter_verified
 from kafka_segments.errors import KafkaFormatError, UnknownFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Damage, Padding
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_stored
-from kafka_segments.segment.scan.entry_scan import sound_entry
-from kafka_segments.segment.verified_entries import VerifiedEntry, iter_verified
 from kafka_segments.verify.sink import CheckSink
 
 __all__ = ["check_copies"]

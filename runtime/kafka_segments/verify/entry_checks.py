@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka_segments.formats.file_names import METADATA_TOPIC
-from kafka_segments.segment.index_files import LeaderEpoch
-from kafka_segments.segment.verified_entries import VerifiedEntry
+from kafka_segments.core.formats.file_names import METADATA_TOPIC
+from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.verified_entries import VerifiedEntry
 from kafka_segments.verify.producer_checks import ProducerChecks
 from kafka_segments.verify.sink import CheckSink
 

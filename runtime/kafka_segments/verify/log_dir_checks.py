@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from kafka_segments import formats
-from kafka_segments.errors import KafkaFormatError, NotingFaults, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import (
+from kafka_segments.core import formats
+from kafka_segments.core.formats.file_names import (
     METADATA_TOPIC,
     above,
     directory_of,
     real_path,
 )
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.errors import KafkaFormatError, NotingFaults, raise_unless_file_at_fault
 from kafka_segments.log.checkpoints import (
     CHECKPOINTS,
     HIGH_WATERMARK,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka_segments import formats
+from kafka_segments.core import formats
+from kafka_segments.core.formats.file_names import METADATA_TOPIC, name_in, parse_directory_name
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors.escaping import shown
-from kafka_segments.formats.file_names import METADATA_TOPIC, name_in, parse_directory_name
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import LOG_START, META_PROPERTIES, RECOVERY_POINT
 from kafka_segments.log.cluster_metadata import (
     BOOTSTRAP,

@@ -7,27 +7,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from kafka_segments.errors import (
-    KafkaFormatError,
-    SegmentOrderError,
-    raise_unless_file_at_fault,
-)
-from kafka_segments.formats.entries import Damage
-from kafka_segments.formats.file_names import METADATA_TOPIC, NO_END, directory_of
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.log.findings import Finding, Kind
-from kafka_segments.log.log_files import UNOPENED, LogFile
-from kafka_segments.log.model import PartitionCopy, StoredFile
-from kafka_segments.log.opening import open_file, open_segment_of
-from kafka_segments.segment.continuity import (
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.file_names import METADATA_TOPIC, NO_END, directory_of
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.segment.continuity import (
     CheckpointedOffsets,
     Extent,
     SegmentContents,
     find_gaps,
     swapped_out,
 )
-from kafka_segments.segment.index_files import ProducerEntry, read_producer_snapshot
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.core.segment.index_files import ProducerEntry, read_producer_snapshot
+from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.errors import (
+    KafkaFormatError,
+    SegmentOrderError,
+    raise_unless_file_at_fault,
+)
+from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.log.log_files import UNOPENED, LogFile
+from kafka_segments.log.model import PartitionCopy, StoredFile
+from kafka_segments.log.opening import open_file, open_segment_of
 from kafka_segments.verify.entry_checks import EntryChecks, EntryLimits, LogTotals
 from kafka_segments.verify.producer_checks import ProducerChecks
 from kafka_segments.verify.segment_checks import SegmentReading, check_segment

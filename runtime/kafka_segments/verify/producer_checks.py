@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka_segments.formats import increment_sequence
-from kafka_segments.segment.index_files import ProducerEntry
-from kafka_segments.segment.verified_entries import VerifiedEntry
+from kafka_segments.core.formats import increment_sequence
+from kafka_segments.core.segment.index_files import ProducerEntry
+from kafka_segments.core.segment.verified_entries import VerifiedEntry
 from kafka_segments.verify.sink import CheckSink
 
 __all__ = ["OpenState", "ProducerChecks", "ProducerState"]

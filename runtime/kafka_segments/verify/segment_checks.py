@@ -9,7 +9,15 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.entries import Damage, Padding
+from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.continuity import Extent, SegmentContents
+from kafka_segments.core.segment.header_summaries import HeaderSummary
+from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.core.segment.verified_entries import VerifiedEntry, iter_verified
 from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptBatchError,
@@ -23,24 +31,16 @@ from kafka_segments.errors import (
     UnsupportedMagicError,
     raise_unless_file_at_fault,
 )
-from kafka_segments.formats.entries import Damage, Padding
-from kafka_segments.formats.file_names import NO_END
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.index_sanity import HeadColumns, PositionCheck, TimeCheck, open_index_checks
 from kafka_segments.log.log_files import UNOPENED, LogFile
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
-from kafka_segments.segment.continuity import Extent, SegmentContents
-from kafka_segments.segment.header_summaries import HeaderSummary
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.segment.verified_entries import VerifiedEntry, iter_verified
 from kafka_segments.verify.catalogue import GROUPS
 from kafka_segments.verify.entry_checks import EntryChecks
 from kafka_segments.verify.sink import CheckSink
 
 if TYPE_CHECKING:
-    from kafka_segments.segment.columnar.entry_rows import VerifiedTable
+    from kafka_segments.core.segment.columnar.entry_rows import VerifiedTable
 
 __all__ = ["SegmentReading", "check_segment"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.formats.entries import Damage
 from kafka_segments.log.findings import Finding
 from kafka_segments.verify.catalogue import CHECKS
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import CorruptBatchError, DecompressionError, TruncatedError
-from kafka_segments.formats.entries import Damage
 from kafka_segments.log.log_files import LogFile
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_records, check_indexes

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.processes import process_pool
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.processes import process_pool
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles

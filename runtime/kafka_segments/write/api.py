@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Unpack
 
+from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
 from kafka_segments.errors import OptionError
-from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
 from kafka_segments.write.batch_options import (
     MAX_INT,
     BatchOptions,

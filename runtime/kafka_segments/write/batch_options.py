@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
-from kafka_segments import formats
-from kafka_segments.codecs import check_level
+from kafka_segments.core import formats
+from kafka_segments.core.codecs import check_level
 from kafka_segments.errors import OptionError
 from kafka_segments.write.refusals import refused_option
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafka_segments.codecs import compress
-from kafka_segments.native import kernels
-from kafka_segments.native.engine import load_decoder
+from kafka_segments.core.codecs import compress
+from kafka_segments.core.native import kernels
+from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder import (

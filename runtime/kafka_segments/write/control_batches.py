@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
 
 # isort: split
 import pyarrow as pa
 
+from kafka_segments.core.formats import building
+from kafka_segments.core.formats.entries import ControlRecord
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.formats import building
-from kafka_segments.formats.entries import ControlRecord
 from kafka_segments.write.api import encode_exactly
 from kafka_segments.write.batch_options import BatchOptions, check_numbers, shown
 from kafka_segments.write.encoding import Exact

@@ -6,8 +6,8 @@ import ctypes
 
 import numpy as np
 
-from kafka_segments.native import kernels
-from kafka_segments.native.engine import load_decoder
+from kafka_segments.core.native import kernels
+from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.encoder import new_state, template_of
 from kafka_segments.write.encoding import len_head

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments import formats
-from kafka_segments.native import kernels
-from kafka_segments.native.engine import load_decoder
-from kafka_segments.segment.columnar.arena import ArenaPool, Lease, pool_of
-from kafka_segments.segment.columnar.native_chain import chain
+from kafka_segments.core import formats
+from kafka_segments.core.native import kernels
+from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.segment.columnar.arena import ArenaPool, Lease, pool_of
+from kafka_segments.core.segment.columnar.native_chain import chain
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder_inputs import NUM_ROWS

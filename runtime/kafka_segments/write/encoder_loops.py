@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_segments.native.kernels import (
+from kafka_segments.core.native.kernels import (
     DONE,
     ENC_AT,
     ENC_BATCH,
@@ -26,7 +26,7 @@ from kafka_segments.native.kernels import (
     load,
     store,
 )
-from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, run
+from kafka_segments.core.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, run
 from kafka_segments.write.batch_options import MAX_INT
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,

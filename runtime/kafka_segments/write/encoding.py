@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_segments.formats import increment_sequence
-from kafka_segments.native import kernels
+from kafka_segments.core.formats import increment_sequence
+from kafka_segments.core.native import kernels
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder import (

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from kafka_segments.formats.building import build_transaction_index
-from kafka_segments.native.engine import load_decoder
-from kafka_segments.native.kernels import Longs, load, store
-from kafka_segments.segment.index_files import AbortedTxn
+from kafka_segments.core.formats.building import build_transaction_index
+from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.kernels import Longs, load, store
+from kafka_segments.core.segment.index_files import AbortedTxn
 from kafka_segments_generated.columns import kafka_offset_index, kafka_time_index
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA, STORED, stored_names
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.segment.columnar.arrow_schema import SCHEMA, STORED, stored_names
 from kafka_segments.write.python_rows import TYPES, Row, batches_of_rows
 from kafka_segments.write.refusals import refused
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_segments.native.engine import load_decoder
-from kafka_segments.native.kernels import Longs, load, rare, store
+from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.kernels import Longs, load, rare, store
 
 __all__ = ["SOUND", "WRONG_TIMESTAMP", "Checker", "check_loop"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import closing
 
-from kafka_segments.formats.building import build_leader_epochs, build_partition_metadata
-from kafka_segments.io.outputs import OutputFile
+from kafka_segments.core.formats.building import build_leader_epochs, build_partition_metadata
+from kafka_segments.core.io.outputs import OutputFile
 
 __all__ = ["write_beside", "write_partition_files"]
 

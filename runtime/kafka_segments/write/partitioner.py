@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
 
 # isort: split
 import numpy as np

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any
 
-from kafka_segments.formats import increment_sequence
-from kafka_segments.formats.entries import Batch
-from kafka_segments.segment.index_files import AbortedTxn, ProducerEntry
+from kafka_segments.core.formats import increment_sequence
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.segment.index_files import AbortedTxn, ProducerEntry
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns.kafka_log_segment import (

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from kafka_segments.core.formats.entries import ControlRecord, Record
+from kafka_segments.core.segment.columnar.arrow_schema import HEADER_FIELDS
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.formats.entries import ControlRecord, Record
-from kafka_segments.segment.columnar.arrow_schema import HEADER_FIELDS
 from kafka_segments.write.batch_options import MAX_LONG, shown
 from kafka_segments.write.refusals import refused
 

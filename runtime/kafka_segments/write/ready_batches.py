@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from kafka_segments.core.formats.entries import Batch, Record
+from kafka_segments.core.segment.columnar.entry_table import row_of
+from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.entries import Batch, Record
-from kafka_segments.segment.columnar.entry_table import row_of
-from kafka_segments.segment.segment import Segment, open_segment
 from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns import kafka_log_segment

@@ -6,10 +6,10 @@ import os
 import re
 from typing import Any
 
+from kafka_segments.core.formats.building import build_producer_snapshot
+from kafka_segments.core.io import outputs
+from kafka_segments.core.segment.index_files import AbortedTxn
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.building import build_producer_snapshot
-from kafka_segments.io import outputs
-from kafka_segments.segment.index_files import AbortedTxn
 from kafka_segments.write.batch_options import MAX_INT, MAX_LONG
 from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.index_writer import INDEX_SUFFIXES, Indexes

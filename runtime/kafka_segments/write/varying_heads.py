@@ -6,9 +6,9 @@ encoder of headers counts, by the content's last offset and timestamps, how long
 
 from __future__ import annotations
 
-from kafka_segments import formats
-from kafka_segments.native import kernels
-from kafka_segments.native.engine import load_decoder
+from kafka_segments.core import formats
+from kafka_segments.core.native import kernels
+from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.compressing import ContentFirst

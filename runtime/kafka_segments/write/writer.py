@@ -18,11 +18,11 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Unpack
 
+from kafka_segments.core.formats.entries import Batch, Record
+from kafka_segments.core.io.outputs import path_of
+from kafka_segments.core.segment.index_files import AbortedTxn
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
-from kafka_segments.formats.entries import Batch, Record
-from kafka_segments.io.outputs import path_of
-from kafka_segments.segment.index_files import AbortedTxn
 from kafka_segments.write import batch_options
 from kafka_segments.write.api import encode_empty_batch, iter_pieces, start_of
 from kafka_segments.write.batch_options import BatchOptions, Options, check_choice, check_numbers

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_segments import formats
 from kafka_segments.cli.like_kafka.message_lines import MessageParser, json_text
 from kafka_segments.cli.like_kafka.tool_options import ToolDecoder
+from kafka_segments.core import formats
+from kafka_segments.core.formats.control_records import decode_control_as_version_0
+from kafka_segments.core.formats.entries import Batch, ControlRecord, Record
+from kafka_segments.core.segment.batch_records import check_codec
+from kafka_segments.core.segment.lenient_entries import EntryFrame, EntryReader, OldRecord
 from kafka_segments.errors import CorruptBatchError
-from kafka_segments.formats.control_records import decode_control_as_version_0
-from kafka_segments.formats.entries import Batch, ControlRecord, Record
-from kafka_segments.segment.batch_records import check_codec
-from kafka_segments.segment.lenient_entries import EntryFrame, EntryReader, OldRecord
 
 __all__ = ["Contents", "OffsetGaps", "entry_pieces", "record_pieces"]
 

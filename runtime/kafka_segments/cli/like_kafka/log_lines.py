@@ -15,10 +15,10 @@ from kafka_segments.cli import console
 from kafka_segments.cli.like_kafka.entry_lines import Contents, OffsetGaps, entry_pieces, record_pieces
 from kafka_segments.cli.like_kafka.tool_options import HIGHEST_INT, ToolDecoder
 from kafka_segments.cli.like_kafka.tool_output import ToolOutput
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.storage import Source, open_source
+from kafka_segments.core.segment.lenient_entries import EntryReader
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.storage import Source, open_source
-from kafka_segments.segment.lenient_entries import EntryReader
 
 __all__ = ["dump_log"]
 
@@ -95,7 +95,7 @@ class _Log:
     def _dump_columns(self, position: int) -> int:
         """Print sound batches from a position on; return where they end, or the same without the packages."""
         try:
-            from kafka_segments.segment.columnar.dump_text import DumpedColumns, SoundText
+            from kafka_segments.core.segment.columnar.dump_text import DumpedColumns, SoundText
         except MissingExtraError as error:
             self._has_columns = False
             console.say(f"{self._source.name}: records are printed one by one, which is slow: {error.detail}")

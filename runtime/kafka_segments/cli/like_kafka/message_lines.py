@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kafka_segments.errors import CorruptBatchError, DecodeError
-from kafka_segments.formats.internal_records import (
+from kafka_segments.core.formats.internal_records import (
     read_coordinator_key,
     read_coordinator_value,
     read_metadata_record,
 )
+from kafka_segments.errors import CorruptBatchError, DecodeError
 
 __all__ = ["MAX_LEN_MESSAGE", "MESSAGE_PARSERS", "MessageParser", "json_text"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import closing
 
-from kafka_segments import formats
 from kafka_segments.cli.like_kafka.stored_index import (
     IndexOptions,
     StoredIndex,
@@ -15,10 +14,11 @@ from kafka_segments.cli.like_kafka.stored_index import (
     path_beside,
 )
 from kafka_segments.cli.like_kafka.tool_output import ToolOutput
+from kafka_segments.core import formats
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.index_files import ProducerEntry, read_producer_snapshot
+from kafka_segments.core.segment.lenient_entries import EntryReader
 from kafka_segments.errors import CorruptIndexError, DecodeError
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.index_files import ProducerEntry, read_producer_snapshot
-from kafka_segments.segment.lenient_entries import EntryReader
 
 __all__ = ["dump_offset_index", "dump_snapshot", "dump_transaction_index"]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from kafka_segments import formats
 from kafka_segments.cli.like_kafka.stored_index import (
     IndexOptions,
     StoredIndex,
@@ -17,9 +16,10 @@ from kafka_segments.cli.like_kafka.stored_index import (
 )
 from kafka_segments.cli.like_kafka.tool_options import HIGHEST_INT
 from kafka_segments.cli.like_kafka.tool_output import ToolOutput
+from kafka_segments.core import formats
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.lenient_entries import EntryFrame, EntryReader
 from kafka_segments.errors import CorruptIndexError
-from kafka_segments.io.storage import open_source
-from kafka_segments.segment.lenient_entries import EntryFrame, EntryReader
 
 __all__ = ["TimeIndexErrors", "dump_time_index"]
 

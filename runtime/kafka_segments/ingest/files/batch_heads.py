@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
+from kafka_segments.core.segment.columnar.entry_table import EntryTable
 from kafka_segments.errors import EncodeError
-from kafka_segments.segment.columnar.entry_counts import EntryCounts
-from kafka_segments.segment.columnar.entry_table import EntryTable
 
 __all__ = ["BATCH_COLUMNS", "BatchHeads"]
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.segment.columnar.arrow_schema import NONE
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.runs.run_state import DataFile
 from kafka_segments.query.table_words import DIVISIONS
-from kafka_segments.segment.columnar.arrow_schema import NONE
 
 __all__ = ["DividedFiles"]
 

@@ -16,6 +16,9 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from kafka_segments.core.segment.columnar.arrow_schema import NONE, OF_PARTITION, schema_of
+from kafka_segments.core.segment.columnar.header_text import as_text, header_lists
+from kafka_segments.core.segment.columnar.timestamp_range import MICROS_PER_MILLI
 from kafka_segments.errors import EncodeError, KafkaFormatError, OptionError, ReadError
 from kafka_segments.ingest.files.batch_heads import BATCH_COLUMNS
 from kafka_segments.ingest.files.layouts import LAYOUTS, LayoutColumn
@@ -23,9 +26,6 @@ from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.files.table_files import TableFiles
 from kafka_segments.ingest.runs.run_state import TableSettings
 from kafka_segments.query.query import TopicPartition
-from kafka_segments.segment.columnar.arrow_schema import NONE, OF_PARTITION, schema_of
-from kafka_segments.segment.columnar.header_text import as_text, header_lists
-from kafka_segments.segment.columnar.timestamp_range import MICROS_PER_MILLI
 
 __all__ = ["FileColumns", "opened"]
 

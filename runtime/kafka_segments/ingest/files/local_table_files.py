@@ -15,9 +15,9 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from kafka_segments.core.io.outputs import OutputFile, hidden_sibling, make_directories, sync_directory
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import OutputError, ReadError, UndecidedRunError
-from kafka_segments.io.outputs import OutputFile, hidden_sibling, make_directories, sync_directory
-from kafka_segments.io.storage import open_source
 from kafka_segments.query.documents import content_of
 
 __all__ = ["LocalTableFiles", "is_below"]

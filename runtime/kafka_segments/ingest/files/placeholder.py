@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.runs.run_state import DataFile, RunState
 from kafka_segments.ingest.tables import Table
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION
 
 __all__ = ["with_placeholder"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafka_segments.core.io.stored_objects import ObjectOutput, ObjectReader, StoredObjects
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, StoreError, UndecidedRunError
-from kafka_segments.io.stored_objects import ObjectOutput, ObjectReader, StoredObjects
 
 __all__ = ["StoredTableFiles"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from kafka_segments.formats.file_names import is_address
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.outputs import OutputFile
+from kafka_segments.core.io.stored_objects import ObjectOutput
 from kafka_segments.ingest.files.local_table_files import LocalTableFiles
 from kafka_segments.ingest.files.stored_table_files import StoredTableFiles
-from kafka_segments.io.outputs import OutputFile
-from kafka_segments.io.stored_objects import ObjectOutput
 
 __all__ = ["TableFiles", "TableOutput", "is_outside", "table_files", "whole_path"]
 

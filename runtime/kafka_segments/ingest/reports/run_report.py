@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
+from kafka_segments.core.io.retry import RequestCounts, requests_so_far
 from kafka_segments.errors.escaping import shown
 from kafka_segments.ingest.job import Ingest, IngestPlan
 from kafka_segments.ingest.reports.report import PartitionReport
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.ingest.task import Output, SplitTime
-from kafka_segments.io.retry import RequestCounts, requests_so_far
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.job_engine import Engine, Progress, RunnableTask

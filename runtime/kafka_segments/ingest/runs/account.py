@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kafka_segments.core.formats.file_names import PartitionNumber, TopicName
 from kafka_segments.errors import AccountError, ChecksumMismatchError
-from kafka_segments.formats.file_names import PartitionNumber, TopicName
 from kafka_segments.ingest.counting_reader import SplitCounts
 from kafka_segments.log.findings import Finding, Kind, merged
 from kafka_segments.query.table_words import COUNTS

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from kafka_segments.formats.file_names import Count, InnerPath, PartitionNumber, TopicName
+from kafka_segments.core.formats.file_names import Count, InnerPath, PartitionNumber, TopicName
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.query.continuation import PartitionState
 from kafka_segments.query.query import TopicPartition

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka_segments.core.io.signals import check_not_ended
 from kafka_segments.errors import ConflictError, KafkaFormatError, OutputError, UndecidedRunError
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY, RunLog
 from kafka_segments.ingest.runs.run_state import RunState
-from kafka_segments.io.signals import check_not_ended
 
 if TYPE_CHECKING:
     from kafka_segments.ingest.tables import Table

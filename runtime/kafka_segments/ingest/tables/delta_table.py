@@ -21,16 +21,16 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.object_store import object_store_options, split_address
+from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, ReadError
-from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.table_files import TableFiles, whole_path
 from kafka_segments.ingest.runs.history import History
 from kafka_segments.ingest.runs.run_state import DataFile, RunState
 from kafka_segments.ingest.tables import DELETED_ROWS
 from kafka_segments.ingest.tables.table_base import SharedTable, as_our_errors, rewound_rows
-from kafka_segments.io.object_store import object_store_options, split_address
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION
 
 try:
     from deltalake import CommitProperties, DeltaTable, Schema, Transaction

@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_segments.core.formats.file_names import is_address
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError, OutputError, ReadError
-from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.files.local_table_files import LocalTableFiles
 from kafka_segments.ingest.runs.history import History

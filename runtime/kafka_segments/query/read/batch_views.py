@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.formats.entries import Batch, Damage, Record, SoundBatches
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.batch_records import open_records
+from kafka_segments.core.segment.columnar.arrow_schema import NONE, TIMESTAMP
+from kafka_segments.core.segment.columnar.batch_rows import BATCHES_SCHEMA, overview
+from kafka_segments.core.segment.columnar.entry_table import EntryTable
+from kafka_segments.core.segment.columnar.header_table import iter_tables
+from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
+from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.formats.entries import Batch, Damage, Record, SoundBatches
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.query.read.split_reader import Reading, SplitReader
-from kafka_segments.segment.batch_records import open_records
-from kafka_segments.segment.columnar.arrow_schema import NONE, TIMESTAMP
-from kafka_segments.segment.columnar.batch_rows import BATCHES_SCHEMA, overview
-from kafka_segments.segment.columnar.entry_table import EntryTable
-from kafka_segments.segment.columnar.header_table import iter_tables
-from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
-from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["BATCHES_SCHEMA", "CONTROL_SCHEMA", "read_batches", "read_control"]
 

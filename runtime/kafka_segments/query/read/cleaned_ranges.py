@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.cleaner_traces import Traces
+from kafka_segments.core.segment.columnar.header_table import iter_tables
+from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
+from kafka_segments.core.segment.continuity import SegmentContents, traces_in
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.missing_segments import is_cleaned_at
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.log.segment_extents import contents_of_stored
-from kafka_segments.segment.cleaner_traces import Traces
-from kafka_segments.segment.columnar.header_table import iter_tables
-from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
-from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
-from kafka_segments.segment.continuity import SegmentContents, traces_in
 
 __all__ = ["shows_cleaner", "traces_of"]
 

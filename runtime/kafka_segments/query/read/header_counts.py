@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
+from kafka_segments.core.segment.columnar.header_table import iter_tables
+from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Damage
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split
 from kafka_segments.query.query import Condition
 from kafka_segments.query.read.segment_finder import Found
 from kafka_segments.query.read.split_reader import Reading, SplitReader
-from kafka_segments.segment.columnar.entry_counts import EntryCounts
-from kafka_segments.segment.columnar.header_table import iter_tables
-from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 
 __all__ = ["HeaderCounts"]
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from kafka_segments.core.formats import LEN_PREFIX, read_prefix
+from kafka_segments.core.formats.entries import Batch, Damage, Padding
+from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import ReadError, TruncatedError, raise_unless_file_at_fault
-from kafka_segments.formats import LEN_PREFIX, read_prefix
-from kafka_segments.formats.entries import Batch, Damage, Padding
-from kafka_segments.io.storage import Source
 
 if TYPE_CHECKING:
-    from kafka_segments.segment.columnar.reader import Event
+    from kafka_segments.core.segment.columnar.reader import Event
 
 __all__ = ["mark_incomplete_tail"]
 

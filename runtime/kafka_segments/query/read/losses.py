@@ -6,14 +6,14 @@ in the segment or in another one of its directory (`cleaned_ranges`).
 
 from __future__ import annotations
 
-from kafka_segments.formats.file_names import NO_END
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment
 from kafka_segments.query.read.misnamed import left_out
 from kafka_segments.query.read.other_copies import lower
 from kafka_segments.query.read.segment_finder import Found, SegmentFinder
-from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 
 __all__ = ["Losses"]
 

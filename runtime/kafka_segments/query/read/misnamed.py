@@ -12,13 +12,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.continuity import Extent
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.query.read.cleaned_ranges import shows_cleaner
 from kafka_segments.query.read.missing_records import missing_in
-from kafka_segments.segment.continuity import Extent
 
 __all__ = ["left_out"]
 

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import closing
 
-from kafka_segments.io.filesystems import Places
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries, run_of
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
-from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries, run_of
 
 __all__ = ["missing_in"]
 

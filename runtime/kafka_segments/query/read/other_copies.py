@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.formats.entries import Damage, SoundBatches
 from kafka_segments.errors import ReadError
-from kafka_segments.formats.entries import Damage, SoundBatches
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment
 

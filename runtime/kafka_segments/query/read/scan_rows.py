@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
+from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.errors import OptionError
 from kafka_segments.query.query import Condition
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, schema_of
 
 __all__ = ["ScanRows"]
 

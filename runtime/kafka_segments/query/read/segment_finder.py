@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
+from kafka_segments.core.formats.file_names import SEGMENT_NAME, TopicPartition, name_in
+from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.cleaner_traces import Traces
+from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.errors import ReadError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import SEGMENT_NAME, TopicPartition, name_in
-from kafka_segments.io.filesystem import FileEntry
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
 from kafka_segments.log.partition_dirs import Directory
@@ -33,8 +35,6 @@ from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.log.stored_segments import StoredPart
 from kafka_segments.log.stored_segments import open_stored as open_in_form
 from kafka_segments.query.read.cleaned_ranges import traces_of
-from kafka_segments.segment.cleaner_traces import Traces
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 
 __all__ = ["Found", "SegmentFinder", "open_stored"]
 

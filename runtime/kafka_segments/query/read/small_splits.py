@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kafka_segments.core.formats.entries import SoundBatches
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.columnar.arrow_schema import schema_of
+from kafka_segments.core.segment.columnar.small_segments import SmallRecords
 from kafka_segments.errors import ReadError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import SoundBatches
-from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import is_small
-from kafka_segments.segment.columnar.arrow_schema import schema_of
-from kafka_segments.segment.columnar.small_segments import SmallRecords
 
 if TYPE_CHECKING:
     import pyarrow as pa

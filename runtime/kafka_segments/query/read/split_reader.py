@@ -11,11 +11,17 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, SoundBatches
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
+from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.core.segment.columnar.read_range import ReadRange
+from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
+from kafka_segments.core.segment.segment import Segment
+from kafka_segments.core.segment.transactions.state import ExcludedBatches
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.formats.entries import Batch, Damage, Padding, SoundBatches
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.log.segment_extents import extent_of
@@ -26,17 +32,11 @@ from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
 from kafka_segments.query.read.other_copies import from_others, lower, nearest
 from kafka_segments.query.read.segment_finder import Found, SegmentFinder
 from kafka_segments.query.read.start_position import begin
-from kafka_segments.segment.columnar.entry_counts import EntryCounts
-from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
-from kafka_segments.segment.columnar.read_range import ReadRange
-from kafka_segments.segment.scan.foreign_logs import refuse_foreign
-from kafka_segments.segment.segment import Segment
-from kafka_segments.segment.transactions.state import ExcludedBatches
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_segments.segment.columnar.reader import Event
+    from kafka_segments.core.segment.columnar.reader import Event
 
 __all__ = ["Reading", "SplitReader", "read_split"]
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.loggers import get_logger
+from kafka_segments.core.segment.columnar.entry_counts import EntryMark
 from kafka_segments.errors import (
     DataLossError,
     ExpiredOffsetsError,
@@ -17,8 +20,6 @@ from kafka_segments.errors import (
     RecreatedTopicError,
     TruncatedLogError,
 )
-from kafka_segments.io.filesystems import Places
-from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.findings import Kind, of_kinds
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import LogEnd, PartitionLog
@@ -45,7 +46,6 @@ from kafka_segments.query.query import (
 )
 from kafka_segments.query.resolve import logs_asked_for, select
 from kafka_segments.query.timestamps import TimeFinder
-from kafka_segments.segment.columnar.entry_counts import EntryMark
 from kafka_segments.spark.planning import Task, tasks_of
 from kafka_segments.spark.policy import apply_to_plan
 from kafka_segments.spark.read_options import ReadOptions

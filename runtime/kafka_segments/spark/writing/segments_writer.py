@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from kafka_segments.io.loggers import get_logger
+from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.spark.writing.write_destination import WriteDestination
 from kafka_segments.spark.writing.write_options import WriteOptions
 from kafka_segments.spark.writing.write_rows import check_write_schema

@@ -15,11 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
+from kafka_segments.core.formats.file_names import TopicPartition, parse_directory_name
+from kafka_segments.core.io import outputs
+from kafka_segments.core.io.local_files import is_locked
+from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.errors import EncodeError, OptionError, OutputError
-from kafka_segments.formats.file_names import TopicPartition, parse_directory_name
-from kafka_segments.io import outputs
-from kafka_segments.io.local_files import is_locked
-from kafka_segments.io.loggers import get_logger
 from kafka_segments.spark.writing.write_options import WriteOptions
 from kafka_segments.spark.writing.write_tasks import SORT_ADVICE, Piece
 from kafka_segments.write.partition_files import write_partition_files

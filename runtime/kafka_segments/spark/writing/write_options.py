@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_segments.core.formats.file_names import is_address, parse_directory_name
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.file_names import is_address, parse_directory_name
 from kafka_segments.query import option_values as values
 from kafka_segments.query.options import GivenOptions, Option, is_sparks_own, nearest
 from kafka_segments.write.batch_options import MAX_INT, Options, check_numbers, options_of

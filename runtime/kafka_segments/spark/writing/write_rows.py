@@ -21,10 +21,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from kafka_segments.core.formats.file_names import TopicPartition, parse_directory_name
+from kafka_segments.core.segment.columnar.timestamp_range import MICROS_PER_MILLI
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.formats.file_names import TopicPartition, parse_directory_name
 from kafka_segments.query.options import nearest
-from kafka_segments.segment.columnar.timestamp_range import MICROS_PER_MILLI
 from kafka_segments.spark.writing.write_options import WriteOptions
 from kafka_segments.write.batch_options import MAX_INT
 from kafka_segments.write.partitioner import partitions_by_key

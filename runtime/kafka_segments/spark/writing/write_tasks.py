@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
+from kafka_segments.core.formats.file_names import TopicPartition
+from kafka_segments.core.io.outputs import discard_directory, make_directory
 from kafka_segments.errors import EncodeError, KafkaFormatError, OptionError
-from kafka_segments.formats.file_names import TopicPartition
-from kafka_segments.io.outputs import discard_directory, make_directory
 from kafka_segments.spark.writing.write_options import WriteOptions
 from kafka_segments.spark.writing.write_rows import KIND, LOG_APPEND_TIME, RowSplitter
 from kafka_segments.write.writer import SegmentWriter, open_partition_writer

@@ -6,7 +6,7 @@ encodes them. Between magic 2 and the experimental magic 3, `magic3` makes the b
 another.
 """
 
-from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
 from kafka_segments.write.convert.conversions import (
     Conversion,
     down_convert,

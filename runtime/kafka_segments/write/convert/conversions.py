@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats import MAGICS
+from kafka_segments.core.formats.entries import Batch, Record
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.io.storage import SourceLike
+from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import OptionError
-from kafka_segments.formats import MAGICS
-from kafka_segments.formats.entries import Batch, Record
-from kafka_segments.formats.on_damage import OnDamage, check_on_damage
-from kafka_segments.io.storage import SourceLike
-from kafka_segments.segment.segment import Segment, open_segment
 from kafka_segments.write.batch_options import check_numbers, is_integer
 from kafka_segments.write.convert.converted_batches import encode
 from kafka_segments.write.convert.down import down_pieces, has_to_go_down

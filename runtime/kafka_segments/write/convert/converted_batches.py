@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.write.api import encode_exactly, encode_records
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.convert.pieces import Rewritten

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.errors import EncodeError
-from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.write.convert.loss_report import ConversionReport
 from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import CONVERTED_DOWN, NOTHING, Case, apply

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from kafka_segments.core.formats import java_text
+from kafka_segments.core.formats.entries import Batch, Header, Record
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.formats import java_text
-from kafka_segments.formats.entries import Batch, Header, Record
 from kafka_segments.write.convert.loss_report import ConversionReport
 from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import (

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from kafka_segments.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, compress, decompress
+from kafka_segments.core.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, compress, decompress
+from kafka_segments.core.formats import EXPERIMENTAL_MAGICS, MAGICS
+from kafka_segments.core.formats.batch_values import Hook, build_batch, parse_batch
+from kafka_segments.core.formats.entries import Batch, ExperimentalBatch
+from kafka_segments.core.formats.on_damage import OnDamage
+from kafka_segments.core.io.storage import SourceLike
+from kafka_segments.core.segment.segment import Segment
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.formats import EXPERIMENTAL_MAGICS, MAGICS
-from kafka_segments.formats.batch_values import Hook, build_batch, parse_batch
-from kafka_segments.formats.entries import Batch, ExperimentalBatch
-from kafka_segments.formats.on_damage import OnDamage
-from kafka_segments.io.storage import SourceLike
-from kafka_segments.segment.segment import Segment
 from kafka_segments.write.batch_options import check_flags, is_integer
 from kafka_segments.write.convert.conversions import Conversion
 from kafka_segments.write.convert.loss_report import ConversionReport

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_segments.formats.entries import Batch, Record
+from kafka_segments.core.formats.entries import Batch, Record
 
 __all__ = ["Piece", "Recoded", "Rewritten", "Untouched"]
 

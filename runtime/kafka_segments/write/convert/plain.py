@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafka_segments.formats.entries import Batch
+from kafka_segments.core.formats.entries import Batch
 from kafka_segments.write.convert.loss_report import ConversionReport
 from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import CLEANED, CLEANED_LEGACY, Case, apply

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kafka_segments.formats.entries import Batch, Damage, Record
-from kafka_segments.formats.on_damage import OnDamage
-from kafka_segments.segment.segment import Segment, fast_rows
+from kafka_segments.core.formats.entries import Batch, Damage, Record
+from kafka_segments.core.formats.on_damage import OnDamage
+from kafka_segments.core.segment.segment import Segment, fast_rows
 from kafka_segments.write.convert.loss_report import ConversionReport
 
 __all__ = ["SourceEntry", "read_entries"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafka_segments.formats.entries import Batch, Record
+from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.write.convert.loss_report import ConversionReport
 from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import CONVERTED_UP, Case, apply

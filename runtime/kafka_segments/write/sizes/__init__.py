@@ -4,7 +4,7 @@ The question and the report are those of KIP-640, which was never built; `size_r
 way in.
 """
 
-from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
 from kafka_segments.write.sizes.forms import Form, is_possible, iter_levels
 from kafka_segments.write.sizes.frame import FileToMeasure, MeasuredFile, data_file
 from kafka_segments.write.sizes.measuring import SizeFinding

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.codecs.bounds import ItemBudget
-from kafka_segments.segment.columnar.entry_records import EntryRecords, entry_heads, read_small_entries
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs.bounds import ItemBudget
+from kafka_segments.write.entry_records import EntryRecords, entry_heads, read_small_entries
 from kafka_segments_generated.columns.kafka_log_segment import COL_POSITION
 
 __all__ = ["MAX_OF_ENTRY", "EntryPieces", "LeftOut"]

@@ -9,10 +9,10 @@ import errno
 import os
 from collections.abc import Iterator
 
+from kafka_segments.core.formats import LEN_PREFIX
+from kafka_segments.core.io.storage import Source, Window
+from kafka_segments.core.segment.scan.entry_check import Probe
 from kafka_segments.errors import ReadError
-from kafka_segments.formats import LEN_PREFIX
-from kafka_segments.io.storage import Source, Window
-from kafka_segments.segment.scan.entry_check import Probe
 
 __all__ = ["Extent", "extents_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_segments.codecs import CODEC_NAMES, check_level
+from kafka_segments.core.codecs import CODEC_NAMES, check_level
 from kafka_segments.errors import OptionError
 
 __all__ = ["Form", "is_possible", "iter_levels"]

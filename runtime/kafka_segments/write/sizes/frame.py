@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import accumulate
 
-from kafka_segments.io.storage import Source
-from kafka_segments.segment.scan.foreign_logs import refuse_foreign
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.write.sizes.extents import Extent, extents_of
 from kafka_segments.write.sizes.stretches import read_stretch
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
 
-from kafka_segments.io.storage import Source
-from kafka_segments.segment.columnar.entry_records import read_entry_records
+from kafka_segments.core.io.storage import Source
+from kafka_segments.write.entry_records import read_entry_records
 from kafka_segments.write.sizes.entry_pieces import MAX_OF_ENTRY, EntryPieces, LeftOut
 from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.frame import Frame, MeasuredFile

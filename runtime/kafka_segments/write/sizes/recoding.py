@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from kafka_segments.codecs import compress
-from kafka_segments.formats import MAGICS
-from kafka_segments.segment.columnar.entry_records import EntryRecords
-from kafka_segments.segment.segment import open_segment
+from kafka_segments.core.codecs import compress
+from kafka_segments.core.formats import MAGICS
+from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.write.api import new_encoding
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import EncodingStart, GivenBatch
+from kafka_segments.write.entry_records import EntryRecords
 from kafka_segments.write.inputs import Incoming, iter_incoming
 from kafka_segments.write.sizes.forms import Form
 from kafka_segments_generated.columns.kafka_log_segment import (

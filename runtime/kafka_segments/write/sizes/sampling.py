@@ -15,7 +15,7 @@ from random import Random
 
 import numpy as np
 
-from kafka_segments.io.storage import Source
+from kafka_segments.core.io.storage import Source
 from kafka_segments.write.sizes.entry_pieces import MAX_OF_ENTRY
 from kafka_segments.write.sizes.estimate import Estimate, ratio_of, total_of
 from kafka_segments.write.sizes.forms import Form

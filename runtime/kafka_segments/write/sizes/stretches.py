@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafka_segments import formats
-from kafka_segments.formats.entries import Batch
-from kafka_segments.io.storage import Source, Window
-from kafka_segments.segment.scan.entry_check import Probe
-from kafka_segments.segment.scan.resync import candidate_pattern
+from kafka_segments.core import formats
+from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.io.storage import Source, Window
+from kafka_segments.core.segment.scan.entry_check import Probe
+from kafka_segments.core.segment.scan.resync import candidate_pattern
 from kafka_segments.write.sizes.extents import Extent
 
 __all__ = ["Gap", "Stretch", "read_stretch"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_segments.codecs import CODEC_NAMES
+from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.recoding import EncodedForm, GivenEntries
 

@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
 
-from kafka_segments.formats import MAGICS
+from kafka_segments.core.formats import MAGICS
 from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.recoding import EncodedForm, time_to_decode
 

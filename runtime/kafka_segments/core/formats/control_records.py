@@ -1,0 +1,145 @@
+"""Control records: the meaning of keys and values in control batches.
+
+Strategy: the generated classes read them; this module has the names for users and other programs (those of
+Kafka's message JSON, in snake_case) and the results for keys and values that cannot be read. Kafka's rules:
+ControlRecordType, EndTransactionMarker, ControlRecordUtils.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from kafka_segments.core import formats
+from kafka_segments.core.formats.entries import ControlRecord
+
+__all__ = ["MAX_LEN_VALUE", "decode_control", "decode_control_as_version_0"]
+
+Fields = dict[str, Any]
+
+_NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
+
+MAX_LEN_VALUE = 64 << 10
+"""Bytes of a control record's value that are looked at.
+
+A tagged field has two bytes at least and takes about 500 in memory. Kafka's own values are far smaller: so
+much holds the names and addresses of a thousand voters.
+"""
+
+
+def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
+    """The meaning of one record of a control batch.
+
+    A key that is null or too short gives the type INVALID, a type that Kafka does not know UNKNOWN, and a
+    value that is null, too short, of an unknown version or longer than `MAX_LEN_VALUE` None. A larger key
+    version is read as version 0.
+    """
+    parsed = None if key is None else formats.read_control_key(key)
+    if parsed is None:
+        return ControlRecord("INVALID", None, None, None)
+    version, type_id, type_name = parsed
+    if type_name is None:
+        return ControlRecord("UNKNOWN", type_id, version, None)
+    content = None
+    # Kafka refuses keys of a negative version (ControlRecordType.parseTypeId), and never gets to the value.
+    if value is not None and version >= 0:
+        content = formats.read_control_value(type_id, value[:MAX_LEN_VALUE])
+    fields = _FIELDS_OF[type_name](content) if content else None
+    return ControlRecord(type_name.upper(), type_id, version, fields)
+
+
+def decode_control_as_version_0(key: bytes | None, value: bytes | None) -> ControlRecord:
+    """The meaning of a control record as Kafka's tools have it, which read values of KRaft as version 0.
+
+    So they do whatever version a value has, and then say that one (ControlRecordUtils). Of version 1 of
+    LEADER_CHANGE, which a quorum with dynamic voters writes, little makes sense then.
+    """
+    found = decode_control(key, value)
+    if value is None or found.type in {"ABORT", "COMMIT", "UNKNOWN", "INVALID"}:
+        return found
+    version, changed = formats.with_version_0(value[:MAX_LEN_VALUE])
+    if version == 0:
+        return found
+    read = decode_control(key, changed)
+    if read.value is None:
+        return read
+    fields: Fields = read.value | {"version": version}
+    if version >= 1 and read.type == "LEADER_CHANGE":
+        for name in ("voters", "granting_voters"):
+            fields[name] = [voter | {"voter_directory_id": _NO_DIRECTORY} for voter in fields[name]]
+    return replace(read, value=fields)
+
+
+def _end_txn_marker(content: Any) -> Fields:
+    return {"coordinator_epoch": content.coordinator_epoch}
+
+
+def _leader_change(content: Any) -> Fields:
+    return {
+        "version": content.version,
+        "leader_id": content.leader_id,
+        "voters": [_leader_change_voter(voter) for voter in content.voters],
+        "granting_voters": [_leader_change_voter(voter) for voter in content.granting_voters],
+    }
+
+
+def _leader_change_voter(voter: Any) -> Fields:
+    fields = {"voter_id": voter.voter_id}
+    if voter.version >= 1:  # KIP-853
+        fields["voter_directory_id"] = _uuid(voter.voter_directory_id)
+    return fields
+
+
+def _snapshot_header(content: Any) -> Fields:
+    return {"version": content.version, "last_contained_log_timestamp": content.last_contained_log_timestamp}
+
+
+def _snapshot_footer(content: Any) -> Fields:
+    return {"version": content.version}
+
+
+def _kraft_version(content: Any) -> Fields:
+    return {"version": content.version, "k_raft_version": content.k_raft_version}
+
+
+def _kraft_voters(content: Any) -> Fields:
+    return {"version": content.version, "voters": [_voter(voter) for voter in content.voters]}
+
+
+def _voter(voter: Any) -> Fields:
+    feature = voter.k_raft_version_feature
+    return {
+        "voter_id": voter.voter_id,
+        "voter_directory_id": _uuid(voter.voter_directory_id),
+        "endpoints": [
+            {"name": _text(endpoint.name), "host": _text(endpoint.host), "port": endpoint.port}
+            for endpoint in voter.endpoints
+        ],
+        "k_raft_version_feature": {
+            "min_supported_version": feature.min_supported_version,
+            "max_supported_version": feature.max_supported_version,
+        },
+    }
+
+
+def _uuid(data: bytes) -> str:
+    """A Uuid as Kafka prints it: 22 characters of base64url."""
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _text(string: Any) -> str:
+    # Java puts U+FFFD in place of what is not UTF-8.
+    return bytes(string.data).decode("utf-8", "replace")
+
+
+_FIELDS_OF: dict[str, Callable[[Any], Fields]] = {
+    "abort": _end_txn_marker,
+    "commit": _end_txn_marker,
+    "leader_change": _leader_change,
+    "snapshot_header": _snapshot_header,
+    "snapshot_footer": _snapshot_footer,
+    "kraft_version": _kraft_version,
+    "kraft_voters": _kraft_voters,
+}

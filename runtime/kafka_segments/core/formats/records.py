@@ -1,0 +1,171 @@
+"""Records of v2 batches with their headers, and contents of control records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+from kaitaistruct import ValidationNotEqualError
+
+from kafka_segments.core.formats.entries import Batch, ExperimentalBatch, Header
+from kafka_segments.core.formats.java import wrap_long
+from kafka_segments.core.formats.kaitai_classes import PARSE_ERRORS, explain, name, release_failed, stream
+from kafka_segments.errors import CorruptBatchError, DecompressionError
+from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
+from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
+from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
+from kafka_segments_generated.kaitai.kafka_record_header import KafkaRecordHeader
+from kafka_segments_generated.kaitai.kafka_record_v3 import KafkaRecordV3
+
+__all__ = ["Body", "RecordReader", "read_control_key", "read_control_value", "with_version_0"]
+
+_MAX_HEADER_OBJECTS = 1000  # of one record at a time; each takes about 700 bytes
+_Record: TypeAlias = KafkaRecord | KafkaRecordV3
+_RecordBody: TypeAlias = KafkaRecord.RecordBody | KafkaRecordV3.RecordBody
+
+
+class Body(NamedTuple):
+    """A record's own values; None is null. Offset and timestamp are wrapped as Java's are."""
+
+    offset: int
+    timestamp: int
+    offset_delta: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+
+
+class RecordReader:
+    """Reads the records of a batch of magic 2, or of the discarded magic 3, one after the other.
+
+    Args:
+        payload: the records' bytes, decompressed.
+        batch: its header.
+        max_num_headers: headers that one record may have.
+        place: in the payload, where to begin; a record begins there.
+        take: is called before a record's headers are read, with their number and the value of a control
+            record; it may raise. None is no bound.
+    """
+
+    def __init__(
+        self,
+        payload: bytes | memoryview,
+        batch: Batch,
+        max_num_headers: int,
+        place: int = 0,
+        take: Callable[[int, bytes | None], None] | None = None,
+    ) -> None:
+        assert batch.base_offset is not None and batch.base_timestamp is not None
+        self._io = stream(payload)
+        self._io.seek(place)
+        is_append_time = int(batch.timestamp_type == "LogAppendTime")
+        times = is_append_time, batch.base_timestamp, batch.max_timestamp
+        producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
+        self._base = (batch.base_offset, *times, batch.partition_leader_epoch, *producer)
+        self._is_control = batch.is_control
+        self._next: Callable[..., _Record] = KafkaRecord
+        if isinstance(batch, ExperimentalBatch):
+            self._next = partial(KafkaRecordV3, batch.ignores_message_attributes)
+        self._max_num_headers = max_num_headers
+        self._take = take
+
+    def read(self) -> Body:
+        """The next record.
+
+        Raises:
+            CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
+            DecompressionError: `take` has no room for it.
+        """
+        try:
+            record = self._next(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
+            body = record.body
+            num_headers = body.num_headers.value
+            key, value = body.key, body.value
+            if self._take is not None and num_headers <= self._max_num_headers:
+                self._take(num_headers, (value or b"") if self._is_control else None)
+            headers = tuple(self._headers(body))
+            delta = body.offset_delta.value
+            read = Body(wrap_long(body.offset), wrap_long(body.timestamp), delta, key, value, headers)
+            _release(record)
+            return read
+        except (CorruptBatchError, DecompressionError):
+            raise
+        except PARSE_ERRORS as error:
+            detail = explain(error)
+            release_failed(error)
+            raise CorruptBatchError(detail) from error
+
+    def _headers(self, body: _RecordBody) -> Iterator[Header]:
+        if not body.has_too_many_headers:
+            yield from map(_header, body.headers or ())
+            return
+        # The generated class has left them unread: one by one, their objects are never there all at once.
+        if body.num_headers.value > self._max_num_headers:
+            raise CorruptBatchError(
+                f"{body.num_headers.value} headers are more than the {self._max_num_headers} that this "
+                "reader takes (Kafka itself has no limit)"
+            )
+        io = body._io  # noqa: SLF001 (so every Kaitai class holds its bytes)
+        for _ in range(body.num_headers.value):
+            yield _header(KafkaRecordHeader(io))
+        if not io.is_eof():
+            raise CorruptBatchError(f"its content ends after {io.pos()} bytes, before its stated length")
+
+    def num_left(self) -> int:
+        """Number of bytes after the last record that was read."""
+        return self._io.size() - self._io.pos()
+
+    def close(self) -> None:
+        """Release the payload, which records refer to; see `kaitai_classes.release`."""
+        self._io.close()
+
+
+def _release(record: _Record) -> None:
+    """Release a record's bytes after its values were taken: see `kaitai_classes.release`.
+
+    Most of the time would go into its integers, which hold themselves too, but nothing that is large.
+    """
+    body = record.body
+    for header in vars(body).get("headers", ()):
+        vars(header).clear()
+    body._io.close()  # noqa: SLF001 (so every Kaitai class holds its bytes)
+    vars(body).clear()
+    vars(record).clear()
+
+
+def _header(header: KafkaRecordHeader) -> Header:
+    return header.key, header.value
+
+
+def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
+    """A control record's key: version, type number, and the type's name if it has one; None if too short."""
+    try:
+        parsed = KafkaControlRecordKey(stream(key))
+    except PARSE_ERRORS:
+        return None
+    return parsed.version, int(parsed.record_type), name(parsed.record_type)
+
+
+def with_version_0(value: bytes) -> tuple[int, bytes]:
+    """The version of a control record's value of KRaft, and the value with version 0 in its place.
+
+    All of them begin with their version, and the footer of a snapshot allows no other than 0.
+    """
+    try:
+        KafkaControlRecordValue.SnapshotFooterRecord(stream(value))
+    except ValidationNotEqualError as error:
+        end = error.io.pos()
+        return error.actual, bytes(end) + value[end:]
+    except PARSE_ERRORS:  # too short: so it is for every other type
+        pass
+    return 0, value
+
+
+def read_control_value(type_id: int, value: bytes) -> Any:
+    """A control record's value, as the generated class has it; None if too short or of an unknown version."""
+    try:
+        enum = KafkaControlRecordKey.ControlRecordType
+        return KafkaControlRecordValue(enum(type_id), stream(value)).content
+    except PARSE_ERRORS:
+        return None

@@ -1,0 +1,400 @@
+"""Atomic output files: written under a temporary name, fsynced, then renamed.
+
+Strategy: a segment is written to a hidden sibling of its destination, `.<name>.writing-<random>`, which
+brokers ignore. Its indexes are written when it is complete. Everything is fsynced; then the indexes are
+renamed, the segment last. An error, an interrupt, a full disk or a regular exit removes the files; a killed
+process leaves nothing that looks like a segment. A partition's directory is created in the same way, as a
+whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from kafka_segments.core.io.signals import check_not_ended
+from kafka_segments.core.io.storage import Source
+from kafka_segments.errors import OptionError, OutputError
+
+__all__ = [
+    "OutputFile",
+    "add_directories",
+    "check_absent",
+    "check_replaceable",
+    "hidden_sibling",
+    "hidden_stem",
+    "make_directories",
+    "make_directory",
+    "move_files",
+    "names_in",
+    "path_of",
+    "publish_directory",
+    "publish_files",
+    "replace_directory",
+    "replace_file",
+    "sync_directory",
+]
+
+_LEN_COPIED = 8 << 20  # at once
+_LEN_STARTED = 1 << 20  # from here on it is worth a call
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    """Convert errors of the system to `OutputError`."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(
+            f"cannot be written: {error.strerror or error}", path=path, errno=error.errno
+        ) from error
+
+
+def path_of(given: Any) -> str:
+    """Return a path as text.
+
+    Raises:
+        OptionError: no valid path of a file.
+    """
+    try:
+        path = os.fsdecode(given)
+        data = os.fsencode(path)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{type(given).__name__} {error}: not a path") from error
+    if not data or b"\0" in data:
+        raise OptionError(f"{path!r:.60} is not a path: it is empty, or has a zero byte in it")
+    return path
+
+
+def check_absent(path: str) -> None:
+    """Check that a destination does not exist.
+
+    Raises:
+        OptionError: it exists.
+        OutputError: its directory does not exist or permit access, or its name is invalid.
+    """
+    with _errors(path):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.lstat(path)
+            raise OptionError("it exists already, and files are never overwritten", path=path)
+        parent = os.path.dirname(path) or "."
+        if not os.path.isdir(parent):
+            raise OutputError("the directory to write it into does not exist", path=path)
+
+
+def check_replaceable(path: str) -> str:
+    """Check that a directory can be renamed to a destination; return it with links resolved.
+
+    Raises:
+        OptionError: it exists and is not an empty directory, or cannot be replaced.
+        OutputError: its parent directory does not exist or permit access.
+    """
+    with _errors(path):
+        if not (os.path.isdir(path) and not os.listdir(path)):
+            check_absent(path)
+        real = os.path.realpath(path)
+        if os.path.ismount(real):
+            raise OptionError("it is the mount point of a disk: give a directory below it", path=path)
+        if os.path.isdir(real) and os.path.samefile(real, os.curdir):
+            raise OptionError("it is the current directory: give one below or beside it", path=path)
+    return real
+
+
+def hidden_sibling(path: str) -> str:
+    """Return an unused hidden name beside a destination."""
+    parent, name = os.path.split(path)
+    return os.path.join(parent, f"{hidden_stem(name)}{uuid.uuid4().hex}")
+
+
+def hidden_stem(name: str) -> str:
+    """Return how the hidden names beside a destination of this name begin."""
+    return f".{os.fsdecode(os.fsencode(name)[:100])}.writing-"  # file systems count bytes
+
+
+class OutputFile:
+    """A new file, open for writing.
+
+    Args:
+        path: of the file, which must not exist.
+        destination: path for errors.
+
+    Attributes:
+        size: bytes written.
+    """
+
+    def __init__(self, path: str, destination: str) -> None:
+        self.path, self._destination = path, destination
+        self.size = 0
+        self._can_copy = hasattr(os, "copy_file_range")  # Linux
+        with _errors(destination):
+            self._descriptor = os.open(path, _NEW, 0o666)
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Append bytes.
+
+        Raises:
+            OutputError: the disk is full, or fails.
+        """
+        rest = memoryview(data)
+        with _errors(self._destination):
+            while rest:
+                written = os.write(self._descriptor, rest)
+                self.size += written
+                rest = rest[written:]
+
+    def copy_from(self, source: Source, position: int, size: int) -> Iterator[int]:
+        """Append bytes of a source, inside the kernel if it can; yield numbers of bytes as they are copied.
+
+        Raises:
+            ReadError: the source cannot be read there.
+            OutputError: the disk is full, or fails.
+        """
+        end = position + size
+        while position < end:
+            step = min(end - position, _LEN_COPIED)
+            done = self._copy_in_kernel(source.descriptor, position, step)
+            if not done:  # it cannot, or something fails: reading and writing show which
+                self.write(source.read(position, step))
+                done = step
+            position += done
+            self._start_writing(done)
+            yield done
+
+    def _start_writing(self, size: int) -> None:
+        """Have the kernel write the last bytes to the disk while others are copied, so that fsync waits less.
+
+        Linux does that with pages that are marked as unused, and are not written yet.
+        """
+        if size >= _LEN_STARTED and hasattr(os, "posix_fadvise"):
+            with suppress(OSError):
+                os.posix_fadvise(self._descriptor, self.size - size, size, os.POSIX_FADV_DONTNEED)
+
+    def _copy_in_kernel(self, descriptor: int, position: int, size: int) -> int:
+        """Copy bytes of an open file, as cp does; return how many."""
+        if descriptor < 0 or not self._can_copy:
+            return 0
+        try:
+            done = os.copy_file_range(descriptor, self._descriptor, size, position)
+        except OSError:
+            done = 0
+        self._can_copy = done > 0
+        self.size += done
+        return done
+
+    def finish(self) -> None:
+        """Fsync and close the file.
+
+        Raises:
+            OutputError: the disk fails.
+        """
+        with _errors(self._destination):
+            os.fsync(self._descriptor)
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            with _errors(self._destination):
+                os.close(descriptor)
+
+    def discard(self) -> None:
+        """Close and remove the file, without raising."""
+        with suppress(OSError):
+            self.close()
+        with suppress(OSError):
+            os.unlink(self.path)
+
+
+def publish_files(files: list[tuple[str, str]]) -> None:
+    """Rename complete files to their destinations, in order; all of them or none.
+
+    Args:
+        files: pairs of path and destination, in one directory.
+
+    Raises:
+        OutputError: a destination exists meanwhile, or the disk fails.
+    """
+    check_not_ended()
+    done: list[str] = []
+    try:
+        for source, destination in files:
+            with _errors(destination):
+                _rename_new(source, destination)
+            done.append(destination)
+        with _errors(files[-1][1]):
+            sync_directory(os.path.dirname(files[-1][1]) or ".")
+    except BaseException:
+        for destination in reversed(done):
+            with suppress(OSError):
+                os.unlink(destination)
+        raise
+
+
+def _rename_new(source: str, destination: str) -> None:
+    """Rename without replacing: creating a link fails if the destination exists."""
+    try:
+        os.link(source, destination)
+    except OSError:  # it exists, or this is a file system without hard links
+        if os.path.lexists(destination):
+            raise OutputError("another program created it meanwhile", path=destination) from None
+        os.rename(source, destination)
+        return
+    os.unlink(source)
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Write a file whole, in the place of the one that is there: readers see the one or the other.
+
+    Raises:
+        OutputError: it cannot be written; the file that is there stays.
+    """
+    output = OutputFile(hidden_sibling(path), path)
+    try:
+        output.write(data)
+        output.finish()
+        with _errors(path):
+            os.replace(output.path, path)
+            sync_directory(os.path.dirname(path) or ".")
+    except BaseException:
+        output.discard()
+        raise
+
+
+def make_directory(path: str, destination: str) -> None:
+    """Create the directory `path`, to be published as `destination`."""
+    with _errors(destination):
+        os.mkdir(path)
+
+
+def publish_directory(path: str, destination: str, named: str) -> None:
+    """Rename a complete directory to its destination, replacing an empty directory.
+
+    Args:
+        path: its current path.
+        destination: without links.
+        named: path for errors.
+
+    Raises:
+        OutputError: the destination exists meanwhile, or the disk fails.
+    """
+    check_not_ended()
+    with _errors(named):
+        sync_directory(path)
+        os.rename(path, destination)
+        sync_directory(os.path.dirname(destination) or ".")
+
+
+def make_directories(path: str) -> None:
+    """Create a directory, and those above it that are missing.
+
+    Raises:
+        OutputError: it cannot be created.
+    """
+    with _errors(path):
+        os.makedirs(path, exist_ok=True)
+
+
+def names_in(path: str, named: str) -> list[str]:
+    """Return the names in a directory, in order; `named` is the path for errors.
+
+    Raises:
+        OutputError: it cannot be listed.
+    """
+    with _errors(named):
+        return sorted(os.listdir(path))
+
+
+def move_files(source: str, destination: str, names: Sequence[str]) -> None:
+    """Rename files from one directory to another, in which these names are free, and fsync that.
+
+    Raises:
+        OutputError: one cannot be renamed.
+    """
+    for name in names:
+        with _errors(os.path.join(destination, name)):
+            os.rename(os.path.join(source, name), os.path.join(destination, name))
+    with _errors(destination):
+        sync_directory(destination)
+
+
+def add_directories(source: str, destination: str, named: str, names: Sequence[str]) -> None:
+    """Rename complete directories into one that is there, one by one; all of them or none.
+
+    A process that is killed in between leaves those that were renamed.
+
+    Args:
+        source: directory that they are in.
+        destination: without links.
+        named: path for errors.
+        names: of the directories.
+
+    Raises:
+        OutputError: one is there meanwhile, or the disk fails.
+    """
+    done: list[str] = []
+    try:
+        for name in names:
+            if os.path.lexists(os.path.join(destination, name)):
+                raise OutputError("another program created it meanwhile", path=os.path.join(named, name))
+            with _errors(os.path.join(named, name)):
+                os.rename(os.path.join(source, name), os.path.join(destination, name))
+            done.append(name)
+        with _errors(named):
+            sync_directory(destination)
+    except BaseException:
+        for name in reversed(done):
+            with suppress(OSError):
+                os.rename(os.path.join(destination, name), os.path.join(source, name))
+        raise
+
+
+def replace_directory(path: str, destination: str, named: str) -> None:
+    """Rename a complete directory to its destination; remove the one that is there.
+
+    A process that is killed between the two renames leaves the old one beside it, as
+    `.<name>.replaced-<random>`.
+
+    Args:
+        path: its current path.
+        destination: without links.
+        named: path for errors.
+
+    Raises:
+        OutputError: the disk fails; the old directory is there again then.
+    """
+    parent, name = os.path.split(destination)
+    old = os.path.join(parent, f"{hidden_stem(name).removesuffix('writing-')}replaced-{uuid.uuid4().hex}")
+    has_old = os.path.isdir(destination) and bool(os.listdir(destination))
+    with _errors(named):
+        if has_old:
+            os.rename(destination, old)
+    try:
+        publish_directory(path, destination, named)
+    except BaseException:
+        if has_old:
+            with suppress(OSError):
+                os.rename(old, destination)
+        raise
+    discard_directory(old)
+
+
+def discard_directory(path: str) -> None:
+    """Remove a directory, without raising."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def sync_directory(path: str) -> None:
+    """Fsync a directory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

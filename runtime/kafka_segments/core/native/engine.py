@@ -1,0 +1,108 @@
+"""Generated decoders as machine code: from the library in the wheel, or compiled here.
+
+Strategy: a wheel for Linux carries the machine code of all generated functions as one shared library
+(`library`). Where there is none (another platform, schemas of one's own), numba compiles (`jit`).
+Machine code stays loaded until the process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from kafka_segments.core.native import library
+
+__all__ = ["ArgumentTable", "Decoder", "has_crc32c", "load_decoder", "parameters_of"]
+
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+
+
+class Decoder:
+    """A compiled decoder; calls release Python's global interpreter lock.
+
+    Attributes:
+        address: of its code.
+        parameters: names of its array parameters, in order.
+    """
+
+    def __init__(self, address: int, parameters: tuple[str, ...]) -> None:
+        self.address = address
+        self._function = _ENTRY(address)
+        self.parameters = parameters
+
+    def new_table(self) -> ArgumentTable:
+        """Make a table of arguments, for one thread at a time."""
+        return ArgumentTable(self.parameters)
+
+    def __call__(self, table: ArgumentTable) -> int:
+        """Run the decoder over the arrays of a table; return its status."""
+        self._function(table.result_address, None, table.address)
+        return table.result.value
+
+
+class ArgumentTable:
+    """Addresses and lengths of a decoder's arrays; the caller keeps the arrays alive."""
+
+    def __init__(self, parameters: tuple[str, ...]) -> None:
+        self._places = {name: 2 * at for at, name in enumerate(parameters)}
+        self._words = (ctypes.c_int64 * (2 * len(parameters)))()
+        self.address = ctypes.addressof(self._words)
+        self.result = ctypes.c_int64()
+        self.result_address = ctypes.addressof(self.result)
+
+    def set(self, name: str, address: int, length: int) -> None:
+        """Set the address of an array, and its number of elements."""
+        place = self._places[name]
+        self._words[place] = address
+        self._words[place + 1] = length
+
+
+_decoders: dict[tuple[Any, ...], Decoder] = {}
+_lock = threading.Lock()
+
+
+def load_decoder(factory: Callable[..., Any], **options: bool) -> Decoder:
+    """Load the decoder that `factory(**options)` returns.
+
+    Args:
+        factory: a function of a generated module in `columns/` that returns a function of arrays.
+        options: of the factory; each combination is machine code of its own.
+
+    Raises:
+        MachineCodeError: the library was made from other sources.
+        MissingExtraError: there is no library, and numba cannot be loaded.
+    """
+    key = (factory, tuple(sorted(options.items())))
+    with _lock:
+        if key not in _decoders:
+            _decoders[key] = _load(factory, options)
+        return _decoders[key]
+
+
+def parameters_of(factory: Callable[..., Any], options: dict[str, bool]) -> list[tuple[str, str]]:
+    """Names and annotations of the parameters of what `factory(**options)` returns."""
+    found = inspect.signature(factory(**options)).parameters
+    return [(name, str(parameter.annotation)) for name, parameter in found.items()]
+
+
+def _load(factory: Callable[..., Any], options: dict[str, bool]) -> Decoder:
+    parameters = parameters_of(factory, options)
+    address = library.address_of(factory, options)
+    if address is None:
+        from kafka_segments.core.native import jit  # with llvmlite, which takes a while to load
+
+        address = jit.load(factory, options, parameters)
+    return Decoder(address, tuple(name for name, _ in parameters))
+
+
+def has_crc32c() -> bool:
+    """Whether decoders compute CRC-32C by folding; where not (ARM, old x86), the package crc32c is faster."""
+    known = library.has_crc32c()
+    if known is None:
+        from kafka_segments.core.native import cpu
+
+        known = cpu.has_crc32c()
+    return known

@@ -1,0 +1,251 @@
+"""Records of a batch, one after the other; those before a damaged one are delivered.
+
+Strategy: magic 0 and 1 are decoded in `legacy_messages`. For magic 2: decompress the payload, let the
+generated class read each record, add the batch's base values to the record's deltas, and wrap the sums as
+Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and DefaultRecord.readFrom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from functools import cached_property, partial
+from typing import NamedTuple, Protocol
+
+from kafka_segments.core import formats
+from kafka_segments.core.codecs import decompress
+from kafka_segments.core.codecs.bounds import ItemBudget, content_bound
+from kafka_segments.core.formats.control_records import decode_control
+from kafka_segments.core.formats.entries import Batch, ExperimentalBatch, Record
+from kafka_segments.core.segment.legacy_messages import Messages
+from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
+
+__all__ = ["MAX_NUM_HEADERS", "ManyRows", "RecordPlace", "Rows", "check_codec", "fast_rows", "open_records"]
+
+MAX_NUM_HEADERS = 1_000_000
+"""Headers of one record at most; Kafka only limits the size of a batch.
+
+A header takes two bytes or more, a thousandth of that when compressed, but as a pair of values about 80 bytes
+of memory besides its content. A record of 1 MiB, the default limit of brokers, has half as many at most.
+"""
+
+
+class RecordPlace(NamedTuple):
+    """Position in a batch's content where decoding continues.
+
+    Attributes:
+        num_records: number of records decoded before.
+        place: after the last of them, in bytes of the content.
+        last_offset: of the last of them, where it is needed.
+    """
+
+    num_records: int = 0
+    place: int = 0
+    last_offset: int | None = None
+
+
+_BEGINNING = RecordPlace()
+
+
+class Rows(Protocol):
+    """A faster decoder of records, which may leave records to the one in this module."""
+
+    def records(
+        self, batch: Batch, payload: bytes | memoryview, max_items: int
+    ) -> Generator[Record, None, RecordPlace | None]:
+        """Yield records from the first on; return where to continue, None if all are done and sound.
+
+        It may stop before a record that has more than `max_items` headers.
+        """
+        ...
+
+
+_MANY = 10_000
+
+
+class ManyRows:
+    """Rows that are loaded at the 10,000th record: decoding fewer one by one is faster than loading.
+
+    Args:
+        load: loads the decoder; returns None if it is not available.
+    """
+
+    def __init__(self, load: Callable[[], Rows | None]) -> None:
+        self._load = load
+        self._num_records = 0
+
+    @cached_property
+    def _rows(self) -> Rows | None:
+        return self._load()
+
+    def records(
+        self, batch: Batch, payload: bytes | memoryview, max_items: int
+    ) -> Generator[Record, None, RecordPlace | None]:
+        self._num_records += batch.num_records or 0
+        if self._num_records <= _MANY or self._rows is None:
+            return _BEGINNING
+        return (yield from self._rows.records(batch, payload, max_items))
+
+
+def fast_rows() -> Rows:
+    """Return the compiled decoder of records, for `Segment.iter_events`; for one thread.
+
+    Raises:
+        MissingExtraError: pyarrow or numba is not installed.
+    """
+    from kafka_segments.core.segment.columnar.record_objects import RowDecoder
+
+    return RowDecoder()
+
+
+def open_records(
+    batch: Batch,
+    payload: bytes | memoryview,
+    *,
+    max_decompressed: int,
+    check_crc: bool = True,
+    rows: Rows | None = None,
+    start: RecordPlace = _BEGINNING,
+    items: ItemBudget | None = None,
+) -> tuple[Batch, Iterator[Record]]:
+    """Return a batch, completed from its content, and its records.
+
+    Args:
+        batch: its header.
+        payload: the result of `entry_scan.read_payload`.
+        max_decompressed: bytes that the payload may decompress to.
+        check_crc: verify the checksums of messages in a wrapper.
+        rows: a faster decoder for records of magic 2, if available.
+        start: in magic 2, records decoded before, which are not yielded.
+        items: counts records, headers and the content of control records, where a pass reads several batches.
+
+    Returns:
+        The batch: for a wrapper of magic 0 or 1 with its first offset and the number of messages. And the
+        records; errors are raised after the records before them (inner checksums: after all the others).
+
+    Raises:
+        DecompressionError: an unknown codec, invalid bytes, or more than `max_decompressed`. In magic 2 it is
+            raised when the first record is requested.
+        CorruptBatchError: inconsistent counts, lengths or offsets.
+    """
+    items = items or ItemBudget(max_decompressed)
+    if batch.magic >= 2:
+        return batch, _iter_batch(batch, payload, max_decompressed, rows=rows, start=start, items=items)
+    try:
+        check_codec(batch)
+    except KafkaFormatError as error:
+        raise error.with_context(position=batch.position, path=batch.path) from error.__cause__
+    messages = Messages(batch, payload, max_decompressed=max_decompressed, check_crc=check_crc, items=items)
+    return messages.batch, messages.records()
+
+
+def _iter_batch(
+    batch: Batch,
+    payload: bytes | memoryview,
+    max_decompressed: int,
+    *,
+    rows: Rows | None,
+    start: RecordPlace,
+    items: ItemBudget,
+) -> Iterator[Record]:
+    """Yield the records of a batch of magic 2.
+
+    Raises:
+        DecompressionError: an unknown codec, invalid bytes, or more of them, or of records and headers, than
+            `bounds` allows.
+        CorruptBatchError: an inconsistent count or length, bytes after the last record, or a record with more
+            than `MAX_NUM_HEADERS`; raised after the records before that.
+    """
+    try:
+        check_codec(batch)
+        plain = _decompressed(batch, payload, max_decompressed)
+        budget = None if batch.compression == "none" else items
+        if budget is not None:
+            budget.add(batch.size)
+        yield from _records(batch, plain, rows, start, budget)
+    except KafkaFormatError as error:
+        raise error.with_context(position=batch.position, path=batch.path) from error.__cause__
+
+
+def check_codec(batch: Batch) -> None:
+    """Raise `DecompressionError` if the codec's number is unknown, or (zstd) newer than the batch's magic."""
+    if batch.compression is None:
+        raise DecompressionError(
+            f"unknown compression codec {batch.compression_id}; Kafka has 0 to 4", codec=batch.compression_id
+        )
+    if batch.magic < 2 and batch.compression == "zstd":
+        detail = f"zstd in a message of magic {batch.magic}: Kafka has it since magic 2"
+        raise DecompressionError(detail, codec="zstd")
+
+
+def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: int) -> bytes | memoryview:
+    # A batch without records may name a codec and have no payload, where most codecs would miss their header.
+    if batch.compression == "none" or (batch.num_records == 0 and len(payload) == 0):
+        return payload
+    assert batch.compression is not None
+    max_size = content_bound(len(payload), max_decompressed)
+    return decompress(batch.compression, payload, max_size=max_size, magic=batch.magic)
+
+
+def _records(
+    batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: RecordPlace, items: ItemBudget | None
+) -> Iterator[Record]:
+    """Yield the records after `start`, within the budget."""
+    is_experimental = isinstance(batch, ExperimentalBatch)  # which faster decoders do not know
+    if rows is not None and not (batch.is_control or is_experimental) and start == _BEGINNING:
+        max_items = MAX_NUM_HEADERS if items is None else items.largest(MAX_NUM_HEADERS)
+        steps = rows.records(batch, payload, max_items)
+        try:
+            while True:
+                record = next(steps)
+                if items is not None:
+                    items.take(1 + len(record.headers), batch.compression)
+                yield record
+        except StopIteration as stop:
+            if stop.value is None:
+                return
+            start = stop.value
+    yield from _exactly(batch, payload, start, items)
+
+
+def _exactly(
+    batch: Batch, payload: bytes | memoryview, start: RecordPlace, items: ItemBudget | None
+) -> Iterator[Record]:
+    """Decode records by the generated class, whose errors describe the damage."""
+    count = batch.num_records
+    if count is None or count < 0:
+        raise CorruptBatchError(f"the batch claims {count} records")
+    take = None if items is None else partial(items.take_record, batch.compression)
+    reader: formats.RecordReader | formats.MetadataFirstReader
+    if isinstance(batch, ExperimentalBatch) and batch.has_metadata_first:
+        reader = formats.MetadataFirstReader(payload, batch, take)
+    else:
+        reader = formats.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, take)
+    try:
+        for index in range(start.num_records, count):
+            try:
+                body = reader.read()
+            except CorruptBatchError as error:
+                detail = f"record {index + 1} of {count} cannot be read: {error.detail}"
+                raise CorruptBatchError(detail) from error
+            yield _record(batch, body)
+        if reader.num_left():
+            raise CorruptBatchError(f"{reader.num_left()} bytes are left after the last of {count} records")
+    finally:
+        reader.close()
+
+
+def _record(batch: Batch, body: formats.Body) -> Record:
+    sequence = -1
+    if batch.base_sequence >= 0:
+        sequence = formats.increment_sequence(batch.base_sequence, body.offset_delta)
+    return Record(
+        position=batch.position,
+        offset=body.offset,
+        timestamp=body.timestamp,
+        timestamp_type=batch.timestamp_type,
+        sequence=sequence,
+        key=body.key,
+        value=body.value,
+        headers=body.headers,
+        control=decode_control(body.key, body.value) if batch.is_control else None,
+    )

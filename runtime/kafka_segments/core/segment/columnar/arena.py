@@ -1,0 +1,117 @@
+"""Memory for columns, reused as soon as it is no longer referenced.
+
+Strategy: new memory costs more than decoding into it, for the system clears every page that is touched first.
+So an arena holds all arrays of one arrow batch, and every Arrow buffer that points into it holds its lease;
+when the last of them is gone, wherever that happens, the arena can be filled again. What is handed out thus
+never changes under its reader, and a reader that drops each batch before it takes the next one gets the same
+warm memory. Pages that nothing was written to take no memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
+
+from kafka_segments.core.io.memory import new_pages
+
+__all__ = ["Arena", "ArenaPool", "Lease", "Scratch", "pool_of"]
+
+_PAGE = mmap.PAGESIZE
+_MAX_FREE = 4  # arenas of a kind that wait for use, so that what lies about is bounded
+_MAX_KINDS = 8
+
+
+class Arena:
+    """Arrays in one block of memory.
+
+    Args:
+        sizes: name and bytes of each array.
+
+    Attributes:
+        addresses: of each array, at the beginning of a page.
+        dirty: names of arrays that must be reset before rows are appended; maintained by the arena's users.
+    """
+
+    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
+        self.dirty = frozenset(name for name, _size in sizes)
+        places, size = {}, 0
+        for name, length in sizes:
+            places[name] = size
+            size += -(-max(length, 1) // _PAGE) * _PAGE
+        self._memory = new_pages(max(size, _PAGE))
+        # Holds the mapping open as long as the arena lives.
+        self._hold = ctypes.c_char.from_buffer(self._memory)
+        base = ctypes.addressof(self._hold)
+        self.addresses = {name: base + place for name, place in places.items()}
+
+
+class Lease:
+    """An arena in use; when the lease goes, the arena goes back to its pool."""
+
+    __slots__ = ("_free", "arena")
+
+    def __init__(self, arena: Arena, free: deque[Arena]) -> None:
+        self.arena = arena
+        self._free = free
+
+    def __del__(self) -> None:
+        """Return the arena; runs in the thread that drops the last buffer, so it must not wait for a lock."""
+        if hasattr(self, "_free"):  # else Ctrl-C came before it was made
+            self._free.append(self.arena)
+
+
+class ArenaPool:
+    """Arenas of one kind; `pool_of` returns the shared pool.
+
+    Args:
+        sizes: name and bytes of each array.
+    """
+
+    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
+        self._sizes = sizes
+        # Appending to a full one drops the oldest; both ends are safe to use from several threads.
+        self._free: deque[Arena] = deque(maxlen=_MAX_FREE)
+
+    def take(self) -> Lease:
+        """Return an unused arena, with the content of its last use."""
+        try:
+            arena = self._free.pop()
+        except IndexError:
+            arena = Arena(self._sizes)
+        return Lease(arena, self._free)
+
+
+class _Pools(threading.local):
+    """A thread's pools: memory that another core has just written is slow to write."""
+
+    def __init__(self) -> None:
+        self.of = lru_cache(maxsize=_MAX_KINDS)(ArenaPool)
+
+
+_pools = _Pools()
+
+
+def pool_of(sizes: tuple[tuple[str, int], ...]) -> ArenaPool:
+    """Return this thread's pool for a kind of arenas; few pools are kept."""
+    return _pools.of(sizes)
+
+
+class Scratch:
+    """Memory for a reader's own use, returned with the reader; its initial content is arbitrary.
+
+    Args:
+        size: bytes.
+
+    Attributes:
+        view: the memory.
+        address: its address.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._lease = pool_of((("scratch", size),)).take()
+        self.address = self._lease.arena.addresses["scratch"]
+        self.view = memoryview((ctypes.c_ubyte * size).from_address(self.address)).cast("B")

@@ -1,0 +1,283 @@
+"""Decoding of batches' records to Arrow batches, by a generated decoder.
+
+Strategy: the decoder appends to the arrays of an arena until one is full, in the middle of a batch if need
+be, and continues with the next arena. Arenas have a size that stays in the CPU's cache. Only a larger record
+gets an arena of its own, as large as its batch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+from collections.abc import Callable, Generator, Iterator, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.core.native import kernels
+from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.segment.batch_records import RecordPlace
+from kafka_segments.core.segment.columnar.arena import Arena, ArenaPool, Lease, pool_of
+from kafka_segments.core.segment.columnar.arrow_schema import stored_names
+from kafka_segments.core.segment.columnar.record_columns import (
+    ABSENT,
+    LARGEST_CAPACITY,
+    Absent,
+    Array,
+    Capacity,
+    Column,
+    columns_of,
+    take_batch,
+)
+
+__all__ = ["RecordDecoder", "Spans", "Stop"]
+
+
+class Stop(NamedTuple):
+    """A batch that could not be decoded to its end, and where decoding continues; see `RecordPlace`."""
+
+    batch: int
+    start: RecordPlace
+
+
+Spans = Any
+"""Where records are: an int64 array of (start, end, row of the table) for each batch."""
+
+_CAPACITY = Capacity(num_rows=1 << 16, num_bytes=5 << 19, num_items=1 << 18)
+_NUM_STATE = 64
+_FEW_RECORDS = 2000  # that are read again one by one sooner than by another decoder
+_OFFSETS = pa.schema([pa.field("offset", pa.int64(), nullable=False)])
+
+
+class RecordDecoder:
+    """Decoder of records of one format into some columns.
+
+    Args:
+        module: the generated module, e.g. `kafka_segments_generated.columns.kafka_record`.
+        schema: the Arrow schema of the result.
+        capacity: of one arrow batch.
+        max_items: list items of one record at most.
+        tells_offsets: where it stops in a batch, look up the offset of the record before, if that is far in.
+
+    Attributes:
+        max_items: as above; may be changed before a batch is decoded.
+        state: the compiled decoder's; see `native.kernels`.
+        entry: addresses of the compiled decoder and of its arguments.
+    """
+
+    def __init__(
+        self,
+        module: ModuleType,
+        schema: pa.Schema,
+        *,
+        capacity: Capacity = _CAPACITY,
+        max_items: int,
+        tells_offsets: bool = False,
+    ) -> None:
+        self._module, self._tells_offsets = module, tells_offsets
+        self._schema = schema
+        self.max_items = max_items
+        columns = columns_of(module.RECORD_COLUMNS, module.RECORD_NONES)
+        wanted = stored_names(schema)
+        self._columns = [column for column in columns if column.name in wanted]
+        by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
+        self._fields = [by_name.get(name, ABSENT) for name in wanted]
+        options = inspect.signature(module.decoder).parameters
+        self._native = load_decoder(module.decoder, **{name: name in wanted for name in options})
+        self._table = self._native.new_table()
+        self.state = np.zeros(_NUM_STATE, np.int64)
+        self._table.set("state", self.state.ctypes.data, _NUM_STATE)
+        self.entry = self._native.address, self._table.address
+        self._capacity = capacity
+        self._arrays = _arrays(self._columns, capacity)
+        self._all = frozenset(array.name for array in self._arrays)
+        self._pool = pool_of(_sizes(self._arrays))
+        self._lease: Lease | None = None
+        self._arena: Arena | None = None  # that the table of arguments points to
+        self._has_refused = False
+
+    @property
+    def num_rows(self) -> int:
+        """Number of decoded rows that are not flushed."""
+        return 0 if self._lease is None else int(self.state[kernels.RECORD_ROW])
+
+    def decode(
+        self,
+        data: tuple[int, int],
+        batches: tuple[int, int],
+        spans: Spans,
+        fused: Callable[[], int] | None = None,
+    ) -> Generator[pa.RecordBatch, None, Stop | None]:
+        """Decode the records of some batches; yields what is full, and keeps the rest for `flush`.
+
+        Args:
+            data: address and size of the bytes that hold the records.
+            batches: address and length of the scan's table.
+            spans: in `data`, and in the table.
+            fused: calls the decoder instead of this, fills `spans`, and says in the state how many there are.
+
+        Returns:
+            None if all was decoded; else where it stopped: before a record that is damaged or too large for
+            one row, or after the last record. Then the caller must flush what was decoded.
+        """
+        state = self.state
+        state[kernels.BATCH] = state[kernels.RECORD] = 0
+        state[kernels.NUM_BATCHES] = len(spans) if fused is None else 0
+        self._table.set("data", *data)
+        self._table.set("batches", *batches)
+        self._table.set("spans", spans.ctypes.data, spans.size)
+        while True:
+            self._ensure_arena()
+            status = self.run() if fused is None else fused()
+            if status == kernels.DONE:
+                return None
+            batch = int(state[kernels.BATCH])
+            if status != kernels.FULL:
+                return self._stop(data, batches, spans[batch : batch + 1], batch)
+            if self.num_rows == 0:
+                if not self._enlarge(int(spans[batch, 1] - spans[batch, 0])):
+                    return self._stop(data, batches, spans[batch : batch + 1], batch)
+                continue
+            yield self._flush()
+
+    def run(self) -> int:
+        """Call the compiled decoder, for a caller with a loop of its own."""
+        return self._native(self._table)
+
+    def overwrite(self, name: str, row: int, values: Any) -> None:
+        """Replace the decoded numbers of a column from a row on; no effect if it is not selected."""
+        array = next((array for array in self._arrays if array.name == f"{name}_values"), None)
+        if array is None or self._arena is None or not len(values):
+            return
+        place = self._arena.addresses[array.name] + row * array.width
+        narrowed = np.ascontiguousarray(values, f"i{array.width}")
+        ctypes.memmove(place, narrowed.ctypes.data, narrowed.nbytes)
+
+    def values(self, name: str, row: int) -> Any:
+        """Return the decoded numbers of a column of int64, from a row on; valid until the next call."""
+        count = self.num_rows - row
+        if count <= 0 or self._arena is None:
+            return np.empty(0, np.int64)
+        address = self._arena.addresses[f"{name}_values"] + 8 * row
+        return np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(address))
+
+    def mark(self) -> Any:
+        """Return the state of the decoding, for `take_back`."""
+        return None if self.num_rows == 0 else self.state.copy()
+
+    def take_back(self, mark: Any) -> None:
+        """Forget what was decoded since a mark, if nothing was flushed since; `flush` is to come next."""
+        self._has_refused = True
+        if mark is None:
+            self._lease = None
+        else:
+            self.state[:] = mark
+
+    def discard(self) -> None:
+        """Forget the decoded rows, which the caller has read with `values`; their memory is used again."""
+        if self._lease is not None:
+            self.state[kernels.RECORD_ROW] = self.state[kernels.NUM_BYTES] = 0
+            self.state[kernels.COLUMNS :] = 0
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """Yield the decoded rows, if there are any."""
+        if self.num_rows:
+            yield self._flush()
+
+    def _flush(self) -> pa.RecordBatch:
+        assert self._lease is not None
+        numbers = self.state.tolist()
+        batch = take_batch(self._fields, self._schema, self._lease, numbers)
+        if not self._has_refused:
+            # Sound records left everything as it was before, but for the bits of nulls, which are counted.
+            changed = frozenset(name for one in self._columns for name in one.changed(numbers))
+            self._lease.arena.dirty = changed
+        self._lease = None
+        return batch
+
+    def _stop(self, data: tuple[int, int], batches: tuple[int, int], span: Spans, batch: int) -> Stop:
+        """Return where the decoder stopped in a batch that it could not decode to its end."""
+        self._has_refused = True  # what it wrote of the next record is not counted
+        if self.num_rows == 0:
+            self._lease = None  # and goes with the arena
+        num_records = int(self.state[kernels.RECORD])
+        if num_records == 0:
+            return Stop(batch, RecordPlace())
+        known, last_offset = span.copy(), None
+        known[0, 1] = self.state[kernels.PLACE]
+        if self._tells_offsets and num_records > _FEW_RECORDS:
+            last_offset = self._last_offset(data, batches, known)
+        return Stop(batch, RecordPlace(num_records, int(known[0, 1] - known[0, 0]), last_offset))
+
+    def _last_offset(self, data: tuple[int, int], batches: tuple[int, int], span: Spans) -> int:
+        """Return the offset of the last record in a part of a batch, even if `offset` is not selected."""
+        decoder = RecordDecoder(self._module, _OFFSETS, capacity=self._capacity, max_items=self.max_items)
+        last_offset = -1
+        for rows in _decoded(decoder, data, batches, span):
+            last_offset = rows.column(0)[-1].as_py()
+        return last_offset
+
+    def _ensure_arena(self) -> None:
+        if self._lease is None:
+            self._use(self._pool.take(), self._capacity, self._arrays)
+
+    def _enlarge(self, len_records: int) -> bool:
+        """Take arrays for any record of a batch of this size; return False if they are large enough."""
+        capacity = Capacity(
+            self._capacity.num_rows,
+            min(max(len_records, self._capacity.num_bytes), LARGEST_CAPACITY),
+            max(self.max_items, self._capacity.num_items),
+        )
+        if capacity.num_bytes <= self.state[kernels.MAX_BYTES] and (
+            capacity.num_items <= self.state[kernels.MAX_ITEMS]
+        ):
+            return False
+        arrays = _arrays(self._columns, capacity)
+        self._use(ArenaPool(_sizes(arrays)).take(), capacity, arrays)
+        return True
+
+    def _use(self, lease: Lease, capacity: Capacity, arrays: Sequence[Array]) -> None:
+        self._lease = lease
+        self._has_refused = False
+        state = self.state
+        state[kernels.RECORD_ROW] = state[kernels.NUM_BYTES] = 0
+        state[kernels.COLUMNS :] = 0
+        state[kernels.RECORD_MAX_ROWS] = capacity.num_rows
+        state[kernels.MAX_BYTES] = capacity.num_bytes
+        state[kernels.MAX_ITEMS] = capacity.num_items
+        arena = lease.arena
+        if arena is not self._arena:
+            self._arena = arena
+            for array in arrays:
+                self._table.set(array.name, arena.addresses[array.name], array.length)
+        if arena.dirty:
+            _prepare(arena, arrays)
+        arena.dirty = self._all  # until it is known which are not
+
+
+def _decoded(
+    decoder: RecordDecoder, data: tuple[int, int], batches: tuple[int, int], spans: Spans
+) -> Iterator[pa.RecordBatch]:
+    yield from decoder.decode(data, batches, spans)
+    yield from decoder.flush()
+
+
+def _arrays(columns: Sequence[Column], capacity: Capacity) -> tuple[Array, ...]:
+    return tuple(array for column in columns for array in column.arrays(capacity))
+
+
+def _prepare(arena: Arena, arrays: Sequence[Array]) -> None:
+    for array in arrays:
+        if array.name not in arena.dirty:
+            continue
+        address = arena.addresses[array.name]
+        if array.fill is not None:
+            ctypes.memset(address, array.fill, array.size)
+        if array.first is not None:
+            ctypes.memset(address, array.first, array.width)
+
+
+def _sizes(arrays: Sequence[Array]) -> tuple[tuple[str, int], ...]:
+    return tuple((array.name, array.size) for array in arrays)

@@ -1,0 +1,140 @@
+"""Decompression of batches' records into one reused buffer.
+
+Strategy: ordinary payloads are decompressed many with a call (`loops`) or at least without new memory
+(`codecs.direct_codec`). Others go through the codec's own module, whose result is a bytes object, and whose
+errors describe what is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.core.codecs import CODEC_NAMES, Direct, decompress, direct_codec
+from kafka_segments.core.codecs.bounds import ALWAYS_ALLOWED, content_bound
+from kafka_segments.core.segment.codec_loops.loops import Loop, new_loop
+from kafka_segments.core.segment.columnar.arena import Scratch
+from kafka_segments.errors import DecompressionError
+
+__all__ = ["PlainRecords"]
+
+_LEN_BUFFER = 4 << 20
+_LARGEST_BUFFER = ALWAYS_ALLOWED  # larger results are judged by the size of their payload; they come alone
+_LEN_TOGETHER = 1 << 20  # decompressed bytes that are worth a call of the decoder
+_MOST_TOGETHER = 128  # payloads, where Python goes through them
+
+
+class PlainRecords:
+    """Buffer for the content of a few payloads at a time.
+
+    Args:
+        max_decompressed: bytes that one payload may decompress to.
+
+    Attributes:
+        data: address and size of the content of the last `fill`.
+    """
+
+    def __init__(self, max_decompressed: int) -> None:
+        self._max_decompressed = max_decompressed
+        self._scratch: Scratch | None = None
+        self._loops: dict[tuple[str, bool], Loop | None] = {}
+        self._alone = b""
+        self.data = (0, 0)
+
+    def loop(self, codec: int) -> Loop | None:
+        """Return the compiled loop for a codec by Kafka's number, if there is one."""
+        return self._loop(CODEC_NAMES[codec - 1], 2) if 1 <= codec <= len(CODEC_NAMES) else None
+
+    def begin(self, loop: Loop, source: tuple[int, int], places: Any) -> tuple[int, int]:
+        """Have a loop write to this buffer; returns address and size of what it may use.
+
+        Args:
+            loop: what will decompress.
+            source: address and size of the bytes that hold the payloads.
+            places: as for `fill`.
+        """
+        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
+        target = scratch.address, self._room(scratch)
+        loop.begin(source, (places.ctypes.data, len(places)), target, _LEN_TOGETHER)
+        return target
+
+    def fill(self, window: memoryview, address: int, codecs: Any, places: Any, magic: int = 2) -> int:
+        """Decompress payloads, one at least unless there are none.
+
+        Args:
+            window: the bytes that hold the payloads.
+            address: where they are in memory.
+            codecs: of each payload, Kafka's number; an array.
+            places: an int64 array with two columns: where each payload begins and ends in `window`. For those
+                that are done, it becomes where they are in `data`.
+            magic: of the batches or messages, as for `codecs.decompress`.
+
+        Returns:
+            How many payloads were done.
+
+        Raises:
+            DecompressionError: of the first payload: an unknown codec, wrong bytes, or too many.
+            MissingCodecError: the codec's package is not installed.
+        """
+        name = _name(int(codecs[0]))
+        others = np.flatnonzero(codecs != codecs[0])
+        places = places[: others[0]] if len(others) else places
+        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
+        room = self._room(scratch)
+        loop, direct = self._loop(name, magic), direct_codec(name)
+        num_done = size = 0
+        if loop is not None:
+            where = places.ctypes.data, len(places)
+            source = address, len(window)
+            num_done, size = loop.expand(source, where, (scratch.address, room), _LEN_TOGETHER)
+        elif direct is not None:
+            num_done, size = _directly(direct, window, places, scratch.view[:room])
+        if num_done:
+            self.data = scratch.address, size
+            return num_done
+        start, end = places[0].tolist()
+        self._fill_alone(name, window[start:end], magic)
+        places[0] = 0, len(self._alone)
+        return 1
+
+    def _room(self, scratch: Scratch) -> int:
+        return min(len(scratch.view), self._max_decompressed, _LARGEST_BUFFER)
+
+    def _loop(self, name: str, magic: int) -> Loop | None:
+        key = name, magic == 0
+        if key not in self._loops:
+            self._loops[key] = new_loop(name, magic)
+        return self._loops[key]
+
+    def _fill_alone(self, name: str, payload: memoryview, magic: int) -> None:
+        max_size = content_bound(len(payload), self._max_decompressed)
+        self._alone = decompress(name, payload, max_size=max_size, magic=magic)
+        size = len(self._alone)
+        if _LEN_BUFFER < size <= _LARGEST_BUFFER // 2:
+            self._scratch = Scratch(1 << (2 * size).bit_length())  # the next one is likely to be as large
+        self.data = pa.py_buffer(self._alone).address, size
+
+
+def _directly(direct: Direct, window: memoryview, places: Any, target: memoryview) -> tuple[int, int]:
+    """Decompress one payload after the other, as far as it goes; returns how many, and the bytes written."""
+    used, ends = 0, [0]
+    for start, end in places[:_MOST_TOGETHER].tolist():
+        size = direct(window[start:end], target[used:])
+        if size is None:
+            break
+        used += size
+        ends.append(used)
+        if used >= _LEN_TOGETHER:
+            break
+    num_done = len(ends) - 1
+    places[:num_done, 0] = ends[:-1]
+    places[:num_done, 1] = ends[1:]
+    return num_done, used
+
+
+def _name(codec: int) -> str:
+    if not 1 <= codec <= len(CODEC_NAMES):
+        raise DecompressionError(f"unknown compression codec {codec}; Kafka has 0 to 4", codec=codec)
+    return CODEC_NAMES[codec - 1]

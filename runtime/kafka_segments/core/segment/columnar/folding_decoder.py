@@ -1,0 +1,157 @@
+"""Decoder that keeps of each batch's records only what checks need: the greatest timestamp, and offsets.
+
+Strategy: a compiled loop calls the decoder (`native_chain`), which decodes offsets and timestamps of some
+records into small arrays, folds these into a row for each batch, and goes on. So no call is ever stopped by
+full arrays, and what was decoded is still in the CPU's first cache when it is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.kernels import BATCH, FULL, RECORD, RECORD_ROW, Longs, load, store
+from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS
+from kafka_segments.core.segment.columnar.arena import Lease
+from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema, schema_of
+from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Spans, Stop
+from kafka_segments.core.segment.columnar.native_chain import DECODER, NUM_CHAINED, chain, run
+from kafka_segments.core.segment.columnar.record_columns import Array, Capacity
+
+__all__ = [
+    "FIRST_OFFSET",
+    "GREATEST",
+    "INCREASES",
+    "LAST_OFFSET",
+    "NUM_FOUND",
+    "FoldingDecoder",
+    "folding_loop",
+]
+
+GREATEST, FIRST_OFFSET, LAST_OFFSET, INCREASES = range(4)
+"""Columns of the result: the greatest timestamp; the offsets of the first and the last record, as decoded;
+whether each offset is above the one before it."""
+NUM_FOUND = 4
+
+# What the loop's state holds beside the decoder: how wide the scan's table is, where the number of records
+# stands in it, and whether each entry is one record, whatever stands there.
+_WIDTH, _NUM_RECORDS, _IS_SINGLE = range(NUM_CHAINED, NUM_CHAINED + 3)
+_NUM_STATE = NUM_CHAINED + 3
+_LEAST = -(1 << 63)
+_CAPACITY = Capacity(num_rows=1024, num_bytes=1 << 20, num_items=1 << 10)
+
+
+def fold_rows(  # noqa: PLR0917
+    state: Longs,
+    decode: Longs,
+    spans: Longs,
+    batches: Longs,
+    offsets: Longs,
+    times: Longs,
+    found: Longs,
+    batch: int,
+    record: int,
+) -> None:
+    """Fold the decoded rows, the first of which is this record of this batch, into the batches' rows."""
+    row, num_rows = 0, load(decode, RECORD_ROW)
+    while row < num_rows:
+        head = load(spans, 3 * batch + 2)
+        count = 1
+        if load(state, _IS_SINGLE) == 0:
+            count = load(batches, head * load(state, _WIDTH) + load(state, _NUM_RECORDS))
+        end = min(row + count - record, num_rows)
+        if end == row:  # without records
+            batch += 1
+            continue
+        place = head * NUM_FOUND
+        greatest, num_falls = load(times, row), 0
+        if record == 0:
+            store(found, place + FIRST_OFFSET, load(offsets, row))
+        else:
+            greatest = max(greatest, load(found, place + GREATEST))
+            if load(found, place + INCREASES) == 0 or load(offsets, row) <= load(found, place + LAST_OFFSET):
+                num_falls = 1
+        for at in range(row + 1, end):
+            greatest = max(greatest, load(times, at))
+            num_falls += 1 if load(offsets, at) <= load(offsets, at - 1) else 0
+        store(found, place + GREATEST, greatest)
+        store(found, place + LAST_OFFSET, load(offsets, end - 1))
+        store(found, place + INCREASES, 1 if num_falls == 0 else 0)
+        row, record = end, 0
+        batch += 1
+
+
+def folding_loop() -> Callable[..., int]:
+    """Return a function that decodes and folds batches, and returns the decoder's status: never `FULL`."""
+
+    def decode_and_fold(  # noqa: PLR0917
+        state: Longs,
+        decode: Longs,
+        spans: Longs,
+        batches: Longs,
+        offsets: Longs,
+        times: Longs,
+        found: Longs,
+    ) -> int:
+        while True:
+            batch, record = load(decode, BATCH), load(decode, RECORD)
+            status = run(state, DECODER)
+            fold_rows(state, decode, spans, batches, offsets, times, found, batch, record)
+            store(decode, RECORD_ROW, 0)
+            if status != FULL:
+                return status
+
+    return decode_and_fold
+
+
+class FoldingDecoder(RecordDecoder):
+    """Decoder of records of one format that yields nothing, and fills a row for each entry of a scan.
+
+    Args:
+        module: the generated module of the records.
+        scan: the generated module of the scan.
+        content: of the records, by the scan's numbers.
+        found: the result: int64, contiguous, `NUM_FOUND` columns, a row for each one of the scan's table.
+            Rows of entries without records, and of those that the decoder refused, have arbitrary values.
+    """
+
+    def __init__(self, module: ModuleType, scan: ModuleType, content: int, found: Any) -> None:
+        schema = decoded_schema(schema_of(("offset", "timestamp_ms")), False)
+        super().__init__(module, schema, capacity=_CAPACITY, max_items=MAX_NUM_HEADERS)
+        self._loop = load_decoder(folding_loop)
+        self._arguments = self._loop.new_table()
+        self._state = state = chain(_NUM_STATE, (0, 0), self.entry)
+        state[_WIDTH], state[_NUM_RECORDS] = scan.WIDTH, scan.BATCH_COLUMNS.index("num_records")
+        state[_IS_SINGLE] = not scan.CONTENTS[content].is_repeated
+        self._arguments.set("state", state.ctypes.data, state.size)
+        self._arguments.set("decode", self.state.ctypes.data, self.state.size)
+        self._found = found  # its memory is in use
+        self._arguments.set("found", found.ctypes.data, found.size)
+        self.entry = self._loop.address, self._arguments.address
+
+    def decode(
+        self,
+        data: tuple[int, int],
+        batches: tuple[int, int],
+        spans: Spans,
+        fused: Callable[[], int] | None = None,
+    ) -> Generator[pa.RecordBatch, None, Stop | None]:
+        """Decode and fold the records of some batches; see `RecordDecoder.decode`."""
+        self._arguments.set("batches", *batches)
+        self._arguments.set("spans", spans.ctypes.data, spans.size)
+        return super().decode(data, batches, spans, fused)
+
+    def run(self) -> int:
+        """Call the compiled loop."""
+        return self._loop(self._arguments)
+
+    def _use(self, lease: Lease, capacity: Capacity, arrays: Sequence[Array]) -> None:
+        super()._use(lease, capacity, arrays)
+        for name in ("offset", "timestamp"):
+            array = next(one for one in arrays if one.name == f"{name}_values")
+            argument = {"offset": "offsets", "timestamp": "times"}[name]
+            self._arguments.set(argument, lease.arena.addresses[array.name], array.length)

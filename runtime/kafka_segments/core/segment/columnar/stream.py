@@ -1,0 +1,83 @@
+"""Streams of Arrow batches with records only; damage is raised, passed to a callback or ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.columnar.arrow_schema import schema_of
+from kafka_segments.core.segment.columnar.damage_events import handle_damage
+from kafka_segments.core.segment.columnar.reader import ColumnarReader, Event
+from kafka_segments.errors import OptionError
+from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
+
+__all__ = ["check_offsets", "only_records", "read_batches"]
+
+
+def read_batches(
+    source: Source,
+    *,
+    columns: Sequence[str] | None,
+    offsets: tuple[int | None, int | None] | None,
+    on_damage: OnDamage,
+    check_crc: bool,
+    max_decompressed: int,
+    experimental_magic3: bool = False,
+) -> pa.RecordBatchReader:
+    schema = schema_of(columns)
+    start, end = check_offsets(offsets)
+    reader = ColumnarReader(
+        source,
+        schema=schema,
+        start=start,
+        end=end,
+        check_crc=check_crc,
+        max_decompressed=max_decompressed,
+        module=kafka_log_segment_experimental if experimental_magic3 else kafka_log_segment,
+    )
+    return only_records(reader.events(), columns, (start, end), on_damage)
+
+
+def only_records(
+    events: Iterable[Event],
+    columns: Sequence[str] | None,
+    offsets: tuple[int | None, int | None],
+    on_damage: OnDamage,
+) -> pa.RecordBatchReader:
+    """Yield the Arrow batches among events; damage in the offsets is handled as `on_damage` says.
+
+    Raises:
+        OptionError: an unknown column, or an invalid `on_damage`.
+    """
+    check_on_damage(on_damage)
+    batches = _batches(events, on_damage, offsets)
+    return pa.RecordBatchReader.from_batches(schema_of(columns), batches)
+
+
+def _batches(
+    events: Iterable[Event], on_damage: OnDamage, offsets: tuple[int | None, int | None]
+) -> Iterator[pa.RecordBatch]:
+    for event in events:
+        if isinstance(event, pa.RecordBatch):
+            yield event
+        elif isinstance(event, Damage) and event.touches(*offsets):
+            handle_damage(event, event.error, on_damage)
+
+
+def check_offsets(offsets: Any) -> tuple[int | None, int | None]:
+    """Check a pair of offsets, either of which may be None; raise `OptionError` for anything else."""
+    if offsets is None:
+        return None, None
+    if not isinstance(offsets, tuple) or len(offsets) != 2 or not all(_is_offset(bound) for bound in offsets):
+        raise OptionError(f"offsets must be a pair (start, end) of integers or None, not {offsets!r}")
+    start, end = offsets
+    return start, end
+
+
+def _is_offset(bound: Any) -> bool:
+    return bound is None or (isinstance(bound, int) and not isinstance(bound, bool))

@@ -1,0 +1,58 @@
+"""Windows of a file that compiled code reads one after the other, into the same memory.
+
+Strategy: a window that was just read is in the CPU's second cache if it is small, but then a call from Python
+for each would cost more than it saves. So Python says how far a scan may go, and the loop reads what is next
+when all of a window has been scanned. What cannot be read so is left to Python, which finds out why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_segments.core.native.kernels import (
+    AT,
+    LEN_WINDOW,
+    SHORT,
+    WINDOW,
+    Bytes,
+    Longs,
+    load,
+    read_at,
+    store,
+)
+from kafka_segments.core.segment.columnar.native_chain import FIRST, run
+
+__all__ = ["END", "FILE", "LEN_RUN", "LEN_RUN_WINDOW", "NUM_WINDOWS", "read_on", "window_loop"]
+
+FILE, END = range(2)
+"""Slots of `windows`: a descriptor, -1 for none; and the position from which on no window begins."""
+NUM_WINDOWS = 2
+
+LEN_RUN = 32 << 20
+"""Bytes that are scanned before Python goes on, which gives back pages of the page cache."""
+LEN_RUN_WINDOW = 256 << 10
+
+
+def read_on(windows: Longs, scan: Longs, data: Bytes) -> bool:
+    """Read the next window, from the first entry on that is not whole in this one; return whether it was."""
+    at = load(scan, AT)
+    if load(windows, FILE) < 0 or at == load(scan, WINDOW) or at >= load(windows, END):
+        return False
+    size = read_at(load(windows, FILE), at, data)
+    if size <= 0:
+        return False
+    store(scan, WINDOW, at)
+    store(scan, LEN_WINDOW, size)
+    return True
+
+
+def window_loop() -> Callable[..., int]:
+    """Return a function that scans one window after the other, and returns the scanner's last status."""
+
+    def scan_windows(state: Longs, scan: Longs, windows: Longs, data: Bytes) -> int:
+        while True:
+            status = run(state, FIRST)
+            if status != SHORT or not read_on(windows, scan, data):
+                return status
+
+    return scan_windows

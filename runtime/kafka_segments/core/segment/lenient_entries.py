@@ -1,0 +1,193 @@
+"""Entries of a log as Kafka's classes iterate over them, which no checksum and no magic stops.
+
+Strategy: one entry after the other, by its length alone. What an exception ends in Kafka raises an error of
+ours in the same place: after the records that Kafka's iterator has handed out by then. The differences to
+`segment.scan` are on purpose: that finds damage, this repeats what a reader without checks makes of it
+(FileLogInputStream, DefaultRecordBatch, AbstractLegacyRecordBatch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafka_segments.core import formats
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.codecs.bounds import ItemBudget
+from kafka_segments.core.formats import CutMessage
+from kafka_segments.core.formats.entries import Batch, Record
+from kafka_segments.core.io.storage import Source, Window
+from kafka_segments.core.segment.batch_records import check_codec, open_records
+from kafka_segments.core.segment.legacy_messages import Messages
+from kafka_segments.core.segment.scan.entry_scan import read_payload
+from kafka_segments.errors import CorruptBatchError, DecompressionError, OptionError, TruncatedError
+
+__all__ = ["EntryFrame", "EntryReader", "OldRecord"]
+
+_HIGHEST_SIZE = (1 << 31) - 1
+_PIECE = 1 << 20
+_NEWEST = max(formats.MAGICS)
+_BYTES_PER_ITEM = 16
+"""Bytes of messages that are parsed in the time of a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFrame:
+    """An entry by its first bytes alone; `size` counts all of its bytes."""
+
+    position: int
+    size: int
+    magic: int
+    base_offset: int
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether Kafka reads it as a batch of magic 2, and not as a message."""
+        return self.magic >= _NEWEST
+
+    @property
+    def end_position(self) -> int:
+        """Where the next entry begins."""
+        return self.position + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class OldRecord:
+    """A message of magic 0 or 1 with what a wrapper decides: its offset and timestamp."""
+
+    offset: int
+    timestamp: int
+    message: CutMessage
+
+
+class EntryReader:
+    """Reader of the entries of one log file; for one thread.
+
+    Args:
+        source: the file.
+
+    Raises:
+        OptionError: the file is larger than a segment can be (FileRecords).
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._window = Window(source)
+        # Values of control records are parsed field by field; other records are printed without a bound.
+        self._control_items, self._counted = ItemBudget(DEFAULT_MAX_DECOMPRESSED), -1
+        if source.size > _HIGHEST_SIZE:
+            detail = f"{source.size} bytes are more than a segment can have, {_HIGHEST_SIZE}"
+            raise OptionError(detail, path=source.name)
+
+    def frame(self, position: int, end: int) -> EntryFrame | None:
+        """The entry at a position; None if it is incomplete, which ends reading without an error.
+
+        Args:
+            position: where it begins.
+            end: where the part of the file that is read ends.
+
+        Raises:
+            CorruptBatchError: a length that no entry has.
+            ReadError: the file cannot be read there.
+        """
+        if position >= end - formats.LEN_PREFIX:
+            return None
+        prefix = formats.read_prefix(self._window.read(position, formats.LEN_PREFIX))
+        if prefix.len_body < formats.MIN_LEN_BODY:
+            detail = f"length {prefix.len_body} is below the least possible, {formats.MIN_LEN_BODY}"
+            raise CorruptBatchError(detail, position=position, path=self.source.name)
+        if prefix.len_entry > end - position:
+            return None
+        return EntryFrame(position, prefix.len_entry, prefix.magic, prefix.base_offset)
+
+    def last_offset(self, frame: EntryFrame) -> int:
+        """The last offset of an entry by its header, that of a message by its first bytes."""
+        return self.header(frame).last_offset if frame.is_batch else frame.base_offset
+
+    def header(self, frame: EntryFrame) -> Batch:
+        """The header of an entry. That of a batch is read from the bytes after a shorter one, too.
+
+        Raises:
+            TruncatedError: the file ends in the header.
+            CorruptBatchError: a negative magic.
+        """
+        available = self.source.size - frame.position
+        if frame.is_batch and available < formats.LEN_HEAD:
+            detail = f"the file ends after {available} of the header's {formats.LEN_HEAD} bytes"
+            raise TruncatedError(detail, position=frame.position, path=self.source.name)
+        data = self._window.read(frame.position, min(formats.LEN_HEAD, available))
+        return formats.read_header_leniently(data, self.source.name, frame.position)
+
+    def is_valid(self, batch: Batch) -> bool:
+        """Whether an entry has all of a header, and its checksum is right."""
+        if batch.magic >= _NEWEST and batch.size < formats.LEN_HEAD:
+            return False
+        ofs_region, function = formats.checksum_region(min(batch.magic, _NEWEST))
+        value, position = 0, batch.position + ofs_region
+        while position < batch.end_position:
+            piece = self._window.read(position, min(_PIECE, batch.end_position - position))
+            value = function(piece, value)
+            position += len(piece)
+        return value == batch.crc
+
+    def records(self, batch: Batch) -> Iterator[Record]:
+        """The records of a batch of magic 2 or above.
+
+        Raises:
+            KafkaFormatError: after the records before a bad one; of a compressed batch before the first.
+        """
+        if batch.size < formats.LEN_HEAD:
+            detail = f"{batch.size} bytes are fewer than a header's {formats.LEN_HEAD}"
+            raise CorruptBatchError(detail, position=batch.position, path=batch.path)
+        if batch.num_records == 0:  # bytes after the header are not looked at
+            return
+        if batch.compression != "none":
+            items = self._control_items if batch.is_control else None
+            for _ in self._opened(batch, items):  # Kafka decodes them all before it hands out the first one
+                pass
+        last = None
+        for number, record in enumerate(self._opened(batch), start=1):
+            if number == batch.num_records:  # is handed out once it is clear that nothing follows
+                last = record
+            else:
+                yield record
+        if last is not None:
+            yield last
+
+    def take_message(self, batch: Batch, num_bytes: int) -> None:
+        """Count a key and a value that are parsed field by field; those that were compressed have a bound.
+
+        Raises:
+            DecompressionError: with those before it they are too many.
+        """
+        if batch.compression != "none":
+            if batch.position != self._counted:
+                self._counted = batch.position
+                self._control_items.add(batch.size)
+            self._control_items.take(num_bytes // _BYTES_PER_ITEM, batch.compression)
+
+    def _opened(self, batch: Batch, items: ItemBudget | None = None) -> Iterator[Record]:
+        payload, most = read_payload(self._window, batch), DEFAULT_MAX_DECOMPRESSED
+        return open_records(batch, payload, max_decompressed=most, check_crc=False, items=items)[1]
+
+    def old_records(self, batch: Batch) -> Iterator[OldRecord]:
+        """The message of an entry of magic 0 or 1, or those in a wrapper.
+
+        Raises:
+            KafkaFormatError: before the first one if a wrapper cannot be opened, else after those before.
+        """
+        body = read_payload(self._window, batch)
+        if batch.compression == "none":
+            message = formats.read_message_leniently(body)
+            yield OldRecord(batch.last_offset, message.timestamp, message)
+            return
+        check_codec(batch)
+        wrapper = Messages(batch, body, max_decompressed=DEFAULT_MAX_DECOMPRESSED, check_crc=False)
+        is_append_time = batch.timestamp_type == "LogAppendTime"
+        for offset, inner in wrapper.bodies():
+            message = formats.read_message_leniently(inner)
+            if message.codec:
+                detail = f"the message of offset {offset} inside a wrapper is compressed itself"
+                raise DecompressionError(detail, position=batch.position, path=batch.path)
+            is_overridden = is_append_time and message.magic == 1
+            yield OldRecord(offset, batch.max_timestamp if is_overridden else message.timestamp, message)
