@@ -18,8 +18,8 @@ import pytest
 from tests.io.pagecache import drop, pages_of, warm
 
 from kafka_segments.core.io import local_files, page_cache
+from kafka_segments.core.io.filesystem import lend_file
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.lent_files import lend_file
 from kafka_segments.core.io.page_cache import TidySource, tidy_source
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import ReadError
@@ -288,7 +288,7 @@ STARVED = """
 import sys
 from tests import addresses
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.lent_files import lend_file
+from kafka_segments.core.io.filesystem import lend_file
 source = Places().open(sys.argv[1])
 buffer, got = memoryview(bytearray(1 << 20)), 0
 addresses.bound(int(sys.argv[2]) << 20)

@@ -1,13 +1,17 @@
-"""Interface of file systems, and entries of their listings."""
+"""Interfaces of file systems, entries of their listings, and what is open."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, TypeVar, runtime_checkable
 
 from kafka_segments.core.io.storage import Source
+from kafka_segments.errors import ReadError
 
-__all__ = ["FileEntry", "FileSystem", "PlacedSource"]
+__all__ = ["FileEntry", "FileSystem", "Handle", "PlacedSource", "lend_file"]
+
+_Self = TypeVar("_Self", bound="Handle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +63,53 @@ class FileSystem(Protocol):
     def open(self, path: str, end: int | None = None) -> PlacedSource:
         """Open a file for reading; read-ahead stops at the position `end`."""
         ...
+
+
+@runtime_checkable
+class _Lender(Protocol):
+    """Source of a file that compiled code may read by its descriptor.
+
+    The source accounts for the part as if it had read it, so that pages of the page cache are given back.
+    What the code cannot read, the source reads then, and finds out why.
+    """
+
+    def lend(self, position: int, size: int) -> int:
+        """Return a descriptor for reading a part next, in order, by `pread`; -1 if that is not possible."""
+        ...
+
+
+def lend_file(source: Source, position: int, size: int) -> int:
+    """Return a descriptor of a source's file, for compiled code that reads a part next, in order.
+
+    Returns:
+        The descriptor; -1 if the source has to be read by its methods.
+    """
+    return source.lend(position, size) if isinstance(source, _Lender) else -1
+
+
+class Handle:
+    """An open resource; `close` of a subclass calls this one."""
+
+    path: str
+    _state = "open"
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the resource."""
+        self._state = "closed"
+
+    def _check_open(self, what: str) -> None:
+        """Check that it is open.
+
+        Raises:
+            ReadError: it is closed.
+        """
+        if self._state == "closed":
+            raise ReadError(f"the {what} is closed: read inside its with, or open it again", path=self.path)

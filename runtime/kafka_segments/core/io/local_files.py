@@ -6,8 +6,7 @@ import os
 import stat
 from operator import attrgetter
 
-from kafka_segments.core.io.filesystem import FileEntry, PlacedSource
-from kafka_segments.core.io.lent_files import lend_file
+from kafka_segments.core.io.filesystem import FileEntry, PlacedSource, lend_file
 from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.core.io.page_cache import read_tidily, tidy_source
 from kafka_segments.core.io.storage import Source, open_source

@@ -19,8 +19,14 @@ import threading
 import warnings
 from typing import Any, BinaryIO, Protocol
 
-from kafka_segments.core.io.file_kinds import check_ends, check_regular, refuse_name
-from kafka_segments.core.io.read_errors import cannot_open, shrunk, unreadable
+from kafka_segments.core.io.file_errors import (
+    cannot_open,
+    check_ends,
+    check_regular,
+    refuse_name,
+    shrunk,
+    unreadable,
+)
 from kafka_segments.errors import OptionError, ReadError
 
 __all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "in_memory", "open_source"]

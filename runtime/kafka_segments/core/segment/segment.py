@@ -11,7 +11,7 @@ from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
-from kafka_segments.core.io.handles import Handle
+from kafka_segments.core.io.filesystem import Handle
 from kafka_segments.core.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 from kafka_segments.core.segment.batch_records import Rows, fast_rows, open_records
 from kafka_segments.core.segment.contents import Beside, contents_of, is_cleaned, runs_in

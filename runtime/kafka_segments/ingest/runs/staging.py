@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka_segments.core.io.signals import check_not_ended
+from kafka_segments.core.io.processes import check_not_ended
 from kafka_segments.errors import ConflictError, KafkaFormatError, OutputError, UndecidedRunError
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY, RunLog
 from kafka_segments.ingest.runs.run_state import RunState

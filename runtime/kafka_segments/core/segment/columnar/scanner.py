@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core import formats
-from kafka_segments.core.io.lent_files import lend_file
+from kafka_segments.core.io.filesystem import lend_file
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.native import kernels
 from kafka_segments.core.native.engine import has_crc32c, load_decoder

@@ -1,4 +1,4 @@
-"""Checks of file types: pipes, sockets and devices may never end."""
+"""Errors of opening and reading files; checks of their types, as pipes, sockets and devices may never end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 
 from kafka_segments.errors import OptionError, ReadError
 
-__all__ = ["check_ends", "check_regular", "refuse_name"]
+__all__ = ["cannot_open", "check_ends", "check_regular", "refuse_name", "shrunk", "unreadable"]
 
 _MAX_LEN_NAME = 4096
 
@@ -18,6 +18,14 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a disk"),
 )
+
+_REMEDY = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.EISDIR: "give the .log files in it",
+    errno.EACCES: "run as a user who may read it",
+    errno.EPERM: "run as a user who may read it",
+}
 
 
 def check_regular(path: str, status: os.stat_result) -> None:
@@ -66,3 +74,24 @@ def refuse_name(data: bytes | bytearray | memoryview) -> None:
         raise OptionError(
             "bytes are taken as a segment's content, but these name a file: give the path as str", path=name
         )
+
+
+def cannot_open(name: str, error: OSError) -> ReadError:
+    """Return the error of a path that the system does not open, with what to do about it."""
+    reason = error.strerror or str(error)
+    remedy = _REMEDY.get(error.errno or 0, "")
+    return ReadError(f"cannot open: {reason}{'; ' if remedy else ''}{remedy}", errno=error.errno, path=name)
+
+
+def unreadable(name: str, position: int, size: int, error: OSError) -> ReadError:
+    """Return the error of a part that the disk does not give."""
+    code = errno.errorcode.get(error.errno or 0, "?")
+    reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
+    detail = f"[Errno {error.errno}] {code}: {reason}, reading {size} bytes at position {position}"
+    return ReadError(detail, errno=error.errno, position=position, path=name)
+
+
+def shrunk(name: str, position: int, size: int) -> ReadError:
+    """Return the error of a file that has become shorter; it ends at `position` or before."""
+    detail = f"the file shrank while it was read: it had {size} bytes, now it ends at {position} or before"
+    return ReadError(detail, position=position, path=name)
