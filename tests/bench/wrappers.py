@@ -14,8 +14,8 @@ from random import Random
 
 # Run as a script: the project root holds `tests`.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.builders.build import message
-from tests.properties.codecs import IDS, compress
+from tests.made.build import message
+from tests.made.codecs import IDS, compress
 
 from kafka_segments import Record, open_segment
 

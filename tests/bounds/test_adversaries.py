@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.bounds.adversaries import ADVERSARIES, search_adversary
 from tests.bounds.measured import DISK_VERBS, READING, VERBS, WITHOUT_NUMBA
 from tests.forms import IS_FULL, pick
+from tests.made.adversaries import ADVERSARIES, search_adversary
 
 pytest.importorskip("numba")
 pytest.importorskip("snappy")

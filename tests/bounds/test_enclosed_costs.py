@@ -7,7 +7,7 @@ import time
 import zlib
 
 import pytest
-from tests.bounds.adversaries import GZIP, message
+from tests.made.adversaries import GZIP, message
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core.formats.entries import Batch

@@ -10,8 +10,8 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from tests.bounds.adversaries import EMPTY_RECORD, GZIP, LZ4, batch, message
 from tests.bounds.test_enclosed_costs import _stored
+from tests.made.adversaries import EMPTY_RECORD, GZIP, LZ4, batch, message
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.core.codecs.literals import trace

@@ -6,7 +6,7 @@ import gc
 import tracemalloc
 
 import pytest
-from tests.bounds.adversaries import GZIP, ZSTD, batch, message, record, squeezed
+from tests.made.adversaries import GZIP, ZSTD, batch, message, record, squeezed
 
 from kafka_segments import Record, open_segment
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import crc32c
 import pytest
-from tests.builders.directories import ABORT, append, data, marker
 from tests.forms import pick
-from tests.properties.encoder import Batch, Record
+from tests.made.directories import ABORT, append, data, marker
+from tests.made.encoder import Batch, Record
 from tests.verify.plants import write_snapshot
 
 pytestmark = pytest.mark.long

@@ -6,7 +6,7 @@ import io
 from random import Random
 
 import pytest
-from tests.bounds.adversaries import ADVERSARIES, EMPTY_RECORD, batch, message, record
+from tests.made.adversaries import ADVERSARIES, EMPTY_RECORD, batch, message, record
 
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.scan import resync

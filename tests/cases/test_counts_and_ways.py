@@ -9,8 +9,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from tests.builders.build import batch, record
 from tests.fuzz.disks import TABLES
+from tests.made.build import batch, record
 from tests.verify.test_plants import verified
 
 from kafka_segments import Batch, Record, open_segment

@@ -7,8 +7,8 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
-from tests.invariant.decode import sound_batches
+from tests.made.build import batch, record
+from tests.made.sound_batches import sound_batches
 from tests.salvage.accounts import Account, salvaged
 from tests.salvage.made import batches_of, copy_of, edit, hurt, partition, segment
 from tests.verify.test_plants import verified

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
 from tests.ingest.ingested import Run, parquet_rows
+from tests.made.build import batch, record
 from tests.salvage.made import batches_of, copy_of, edit, segment
 from tests.salvage.made import partition as made
 from tests.spark.kafka_rows import RECORDED

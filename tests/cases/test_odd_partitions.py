@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from tests.builders import directories
 from tests.ingest.ingested import Run, data_files, parquet_rows
+from tests.made import directories
 
 import kafka_segments
 from kafka_segments.cli.main import main

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, message, record
+from tests.made.build import batch, message, record
 from tests.verify.test_plants import verified
 
 from kafka_segments.cli.main import main

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, patched, record
-from tests.builders.samples import RECORDED
+from tests.made.build import batch, patched, record
+from tests.made.samples import RECORDED
 
 from kafka_segments.cli.main import main
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, control, patched, record
+from tests.made.build import batch, control, patched, record
 
 from kafka_segments.cli.main import main
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.house.commands import ROOT, blocks, calls
+from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
 

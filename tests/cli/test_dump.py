@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.build import batch, control, message, patched, record
 from tests.io.test_storage import break_blocks
+from tests.made.build import batch, control, message, patched, record
 from tests.segment.test_segment import redpanda
 
 from kafka_segments.cli.main import main

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.bounds.adversaries import EMPTY_RECORD, ZSTD, batch, squeezed
+from tests.made.adversaries import EMPTY_RECORD, ZSTD, batch, squeezed
 
 from kafka_segments.cli import opened_files
 from kafka_segments.cli.main import main

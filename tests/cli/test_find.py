@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.build import batch, patched, record
-from tests.builders.samples import RECORDED
 from tests.house.commands import blocks
+from tests.made.build import batch, patched, record
+from tests.made.samples import RECORDED
 
 from kafka_segments import open_segment
 from kafka_segments.cli.main import main

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, control, patched, record
+from tests.made.build import batch, control, patched, record
 
 from kafka_segments import open_partition, open_segment
 from kafka_segments.cli import console

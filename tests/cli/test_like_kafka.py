@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from tests import forms
-from tests.builders.build import batch, control, message, patched, record
-from tests.builders.samples import in_every_run
 from tests.cli.kafka_tool import Ran, kafka, ours
 from tests.forgotten import forget
+from tests.made.build import batch, control, message, patched, record
+from tests.made.encoder import Message, Wrapper
+from tests.made.samples import in_every_run
 from tests.mutations import cases
-from tests.properties.encoder import Message, Wrapper
 from tests.recording.sets import RECORDED
 
 from kafka_segments.cli.like_kafka import log_lines

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.build import batch
-from tests.builders.directories import append, run_of
+from tests.made.build import batch
+from tests.made.directories import append, run_of
 
 from kafka_segments import Batch, open_segment
 from kafka_segments.cli.main import main

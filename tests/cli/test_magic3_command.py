@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.builders.magic3 import MAGIC_2, MAGIC_3
+from tests.made.magic3 import MAGIC_2, MAGIC_3
 
 from kafka_segments.cli.main import main
 from kafka_segments.write.convert import convert_magic3

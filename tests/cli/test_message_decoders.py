@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests import forms
-from tests.builders.build import batch, record
 from tests.cli.kafka_tool import kafka, ours
+from tests.made.build import batch, record
 from tests.recording.sets import RECORDED
 
 from kafka_segments import Record, open_segment

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.builders.samples import RECORDED
+from tests.made.samples import RECORDED
 from tests.write.sparse_logs import batches
 
 from kafka_segments import encode_records

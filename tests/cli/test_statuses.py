@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders.build import patched
+from tests.made.build import patched
 
 from kafka_segments.cli import console
 from kafka_segments.cli.main import main

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.builders.build import patched
+from tests.made.build import patched
 
 import kafka_segments
 from kafka_segments.cli import webide_export, webide_pieces

@@ -12,17 +12,9 @@ import pytest
 import snappy
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders.codec_payloads import (
-    WRITERS,
-    XERIAL_HEADER,
-    gzip_member,
-    gzip_member_with,
-    lz4_frame,
-    xerial,
-    zstd_frame,
-    zstd_skippable,
-)
 from tests.forgotten import forget
+from tests.made.codecs import XERIAL_HEADER, gzip_member, lz4_frame, xerial
+from tests.made.payloads import WRITERS, gzip_member_with, zstd_frame, zstd_skippable
 
 from kafka_segments.core import codecs
 from kafka_segments.core.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, codec_named, decompress

@@ -18,7 +18,8 @@ import lz4.frame
 import pytest
 import snappy
 import zstandard
-from tests.builders.codec_payloads import XERIAL_HEADER, gzip_member, zstd_frame
+from tests.made.codecs import XERIAL_HEADER, gzip_member
+from tests.made.payloads import zstd_frame
 
 MIB = 1 << 20
 BOMB_SIZE = 64 * MIB

@@ -8,7 +8,8 @@ from itertools import accumulate
 from random import Random
 
 import pytest
-from tests.builders.codec_payloads import ORDINARY, WRITERS_OF, lz4_frame, mutate, some_content, zstd_frame
+from tests.made.codecs import lz4_frame
+from tests.made.payloads import ORDINARY, WRITERS_OF, mutate, some_content, zstd_frame
 
 from kafka_segments.core.codecs import CODEC_NAMES, decompress, direct_codec
 from kafka_segments.core.segment.codec_loops.loops import Loop, new_loop

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.builders.codec_payloads import WRITERS_OF, mutate, some_content
+from tests.made.payloads import WRITERS_OF, mutate, some_content
 from tests.oracle import jvm
 
 from kafka_segments.core.codecs import CODEC_NAMES, decompress

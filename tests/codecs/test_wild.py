@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from tests.builders.build import batch, message
-from tests.builders.segments import damages, row, rows, slowly, told
-from tests.builders.wild_payloads import WILD
-from tests.builders.wild_segments import BASE, BEHIND, HALF, NUM_INNER, Case, cases, entry
+from tests.made.build import batch, message
+from tests.made.segments import damages, row, rows, slowly, told
+from tests.made.wild_payloads import WILD
+from tests.made.wild_segments import BASE, BEHIND, HALF, NUM_INNER, Case, cases, entry
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core.segment.segment import fast_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.properties.encoder import Batch, Message, Record
+from tests.made.encoder import Batch, Message, Record
 
 RECORDS = (
     Record(0, 0, b"key", b"value"),

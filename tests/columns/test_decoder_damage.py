@@ -10,7 +10,7 @@ import pytest
 from tests.columns import kaitai_rows
 from tests.columns.driver import Limits, decode, scan, support_of
 from tests.columns.samples import BATCHES, MESSAGES, header_of, mutated, table_row
-from tests.properties.encoder import Batch, Record
+from tests.made.encoder import Batch, Record
 
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 

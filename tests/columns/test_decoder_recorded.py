@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.columns import kaitai_rows
 from tests.columns.driver import Limits, decode, scan, support_of
-from tests.properties.recorded import Recorded, distinct
+from tests.made.recorded import Recorded, distinct
 
 from kafka_segments.core.codecs import decompress
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record

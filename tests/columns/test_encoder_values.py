@@ -12,7 +12,7 @@ from tests.columns import kaitai_rows
 from tests.columns.driver import scan, support_of
 from tests.columns.encoding import entry_of, payload_of
 from tests.columns.samples import BATCHES, MESSAGES, header_of, table_row
-from tests.properties.encoder import Batch, Message, Record
+from tests.made.encoder import Batch, Message, Record
 
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 

@@ -12,7 +12,7 @@ import pytest
 from tests.columns.encoding import payload_of
 from tests.columns.test_decoder_varints import READERS, expected
 from tests.columns.test_encoder_room import row_of, table_of
-from tests.properties.encoder import Record, encode_record
+from tests.made.encoder import Record, encode_record
 
 from kafka_segments_generated.columns import kafka_record, kafka_unsigned_varint, kafka_varint
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 from tests import forms
-from tests.builders.magic3 import (
+from tests.columns.driver import decode, scan, support_of
+from tests.columns.encoding import entry_of
+from tests.columns.samples import mutated, table_row
+from tests.made.magic3 import (
     IGNORES_ATTRIBUTES,
     MAGIC_2,
     MAGIC_3,
@@ -18,9 +21,6 @@ from tests.builders.magic3 import (
     metadata_first,
     records,
 )
-from tests.columns.driver import decode, scan, support_of
-from tests.columns.encoding import entry_of
-from tests.columns.samples import mutated, table_row
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.errors import CorruptBatchError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.columns.driver import STATE, Runner, scan, support_of
 from tests.columns.samples import BATCHES, MESSAGES
-from tests.properties.encoder import Message, Wrapper
+from tests.made.encoder import Message, Wrapper
 
 from kafka_segments_generated.columns import kafka_log_segment
 

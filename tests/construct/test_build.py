@@ -12,7 +12,6 @@ from typing import Any
 import crc32c
 import pytest
 from construct import ConstructError
-from tests.builders import build as by_hand
 from tests.codegen.vectors import all_vectors
 from tests.construct.trees import construct_of, parse
 from tests.construct.values import (
@@ -26,6 +25,7 @@ from tests.construct.values import (
     segments,
 )
 from tests.forms import pick
+from tests.made import build as by_hand
 
 from kafka_segments_generated.construct import BuildingError, MissingError, plain
 from kafka_segments_generated.construct.kafka_control_record_key import KafkaControlRecordKey

@@ -13,13 +13,13 @@ import pytest
 from construct import ConstructError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.builders import build as by_hand
 from tests.codegen.plain_copies import plain_copy
 from tests.codegen.test_any_bytes_generated import LIES, PARAMS, STEMS, VECTORS
 from tests.codegen.trees import Job, count_leaves, differences, python_tree
 from tests.codegen.vectors import BESIDE, all_vectors
 from tests.construct.trees import construct_tree, parse, tree_of
 from tests.construct.values import RECORDED, hooks, segments
+from tests.made import build as by_hand
 
 from kafka_segments_generated.construct import ExpressionError, Tree
 from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment

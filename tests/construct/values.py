@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.codegen.vectors import VECTORS
-from tests.properties.codecs import compress
+from tests.made.codecs import compress
 
 from kafka_segments.core.codecs import decompress
 from kafka_segments_generated.construct import plain

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import forms
-from tests.builders.build import batch, message
 from tests.conversion.compare import agree, has_impossible_offsets, recorded, result, stored
 from tests.conversion.kafka_classes import DELETE, DELETE_EMPTY, RETAIN_EMPTY, Decisions, Kafka, KafkaError
-from tests.properties.encoder import Batch as NewBatch
-from tests.properties.encoder import Entry, encode_segment
-from tests.properties.encoder import Record as NewRecord
-from tests.properties.shapes import QUICK, segments
+from tests.made.build import batch, message
+from tests.made.encoder import Batch as NewBatch
+from tests.made.encoder import Entry, encode_segment
+from tests.made.encoder import Record as NewRecord
+from tests.made.shapes import QUICK, segments
 
 import kafka_segments
 from kafka_segments import Batch

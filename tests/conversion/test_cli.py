@@ -10,9 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, message, patched, record
 from tests.cli.test_dump import start
 from tests.conversion.compare import stored
+from tests.made.build import batch, message, patched, record
 
 from kafka_segments.cli.main import main
 from kafka_segments.write.convert import down_convert, up_convert

@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 from hypothesis import given
 from tests import forms
-from tests.builders.build import batch, control, message, patched, record
 from tests.conversion.compare import agree, as_consumed, has_impossible_offsets, recorded, result, stored
 from tests.conversion.kafka_classes import Kafka, KafkaError
-from tests.properties.encoder import Entry, encode_segment
-from tests.properties.shapes import QUICK, segments
+from tests.made.build import batch, control, message, patched, record
+from tests.made.encoder import Entry, encode_segment
+from tests.made.shapes import QUICK, segments
 
 from kafka_segments import Damage
 from kafka_segments.errors import ChecksumMismatchError, EncodeError, OptionError

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from tests import forms
-from tests.builders.build import batch as batch_v2
-from tests.builders.build import control, message, record
-from tests.builders.magic3 import (
+from tests.construct.values import segments
+from tests.conversion.compare import values
+from tests.made.build import batch as batch_v2
+from tests.made.build import control, message, record
+from tests.made.encoder import Entry, encode_segment
+from tests.made.magic3 import (
     IGNORES_ATTRIBUTES,
     MAGIC_2,
     MAGIC_3,
@@ -20,11 +23,8 @@ from tests.builders.magic3 import (
     metadata_first,
     records,
 )
-from tests.construct.values import segments
-from tests.conversion.compare import values
-from tests.properties.encoder import Entry, encode_segment
-from tests.properties.shapes import QUICK
-from tests.properties.shapes import segments as generated
+from tests.made.shapes import QUICK
+from tests.made.shapes import segments as generated
 
 from kafka_segments import Batch, Damage, open_segment
 from kafka_segments.core.codecs import compress

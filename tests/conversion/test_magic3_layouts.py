@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, message, record
-from tests.builders.magic3 import MAGIC_2
+from tests.made.build import batch, message, record
+from tests.made.magic3 import MAGIC_2
 from tools import magic3_layouts
 
 ROOT = Path(__file__).resolve().parents[2]

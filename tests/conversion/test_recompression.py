@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from tests import forms
-from tests.builders.build import batch, control, message, record
-from tests.builders.samples import in_every_run
 from tests.conversion.compare import recorded, stored, values
+from tests.made.build import batch, control, message, record
+from tests.made.samples import in_every_run
 from tests.oracle.run import oracle
 
 from kafka_segments import Batch

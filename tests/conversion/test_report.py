@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from tests import forms
-from tests.builders.build import batch, control, message, record
 from tests.conversion.compare import Stored, has_impossible_offsets, recorded, result, stored
-from tests.properties.encoder import Entry, encode_segment
-from tests.properties.shapes import QUICK, segments
+from tests.made.build import batch, control, message, record
+from tests.made.encoder import Entry, encode_segment
+from tests.made.shapes import QUICK, segments
 
 from kafka_segments import Batch, Record
 from kafka_segments.write.convert import LOSSES, ConversionReport, down_convert, filter_batches, up_convert

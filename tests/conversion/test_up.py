@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests import forms
-from tests.builders.build import batch, message
 from tests.conversion.compare import (
     agree,
     as_consumed,
@@ -21,8 +20,9 @@ from tests.conversion.compare import (
     values,
 )
 from tests.conversion.kafka_classes import Decisions, Kafka
-from tests.properties.encoder import Entry, encode_segment
-from tests.properties.shapes import QUICK, segments
+from tests.made.build import batch, message
+from tests.made.encoder import Entry, encode_segment
+from tests.made.shapes import QUICK, segments
 from tests.recording.sets import RECORDED
 
 from kafka_segments.errors import EncodeError, OptionError

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from tests.copies.entries import OFS_EPOCH, Entry, entries_in
 from tests.copies.operations import EPOCHS, KINDS
 from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
 from tests.invariant.directory import Directory, base_of, end_of
 from tests.invariant.sources import Sound, generated, recorded
+from tests.made.sound_batches import OFS_EPOCH, Entry, entries_in
 
 SETS = (
     "clean/multi-0",

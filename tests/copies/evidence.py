@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tests.copies.cases import Truth, aborted_in, epochs_in
-from tests.copies.entries import Entry, entries_in
 from tests.copies.operations import EPOCHS
 from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
 from tests.invariant.directory import Directory, base_of
+from tests.made.sound_batches import Entry, entries_in
 
 _INDEX_ENTRY = struct.Struct(">ii")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tests.copies import lawful
 from tests.copies.cases import Case, Truth
-from tests.copies.entries import OFS_EPOCH, OFS_MAGIC, Entry
 from tests.copies.evidence import Evidence
 from tests.copies.result import Result
+from tests.made.sound_batches import OFS_EPOCH, OFS_MAGIC, Entry
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tests.copies.entries import Entry, has_other_offsets, keys_of
+from tests.made.sound_batches import Entry, has_other_offsets, keys_of
 
 if TYPE_CHECKING:
     from tests.copies.judge import Judging

@@ -7,13 +7,12 @@ import struct
 from collections.abc import Callable
 from functools import partial
 
-from tests.copies.entries import Entry, entries_in, with_checksum
 from tests.invariant import mutations
 from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
-from tests.invariant.decode import LEN_HEADER
 from tests.invariant.directory import BESIDE, Directory, base_of, end_of
 from tests.invariant.mutations import Mutation
 from tests.invariant.sources import generated
+from tests.made.sound_batches import LEN_HEADER, Entry, entries_in, with_checksum
 
 EPOCHS = "leader-epoch-checkpoint"
 

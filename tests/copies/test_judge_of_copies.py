@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from tests.copies.cases import Case, Truth, make_case
-from tests.copies.entries import Entry, keys_of
 from tests.copies.evidence import Evidence
 from tests.copies.judge import Judging, Verdict
 from tests.copies.lawful import overused
 from tests.copies.result import Result
+from tests.made.sound_batches import Entry, keys_of
 
 SEED = 0
 NUM_CASES = 600

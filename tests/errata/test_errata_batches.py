@@ -6,9 +6,9 @@ import struct
 from collections import Counter
 
 import pytest
-from tests.builders import build
 from tests.codegen.vectors import VECTORS
 from tests.errata.bytes_at_hand import RECORDED, entries, number, only, recorded, worked_example
+from tests.made import build
 
 from kafka_segments import Record, open_segment
 from kafka_segments.core.codecs import decompress

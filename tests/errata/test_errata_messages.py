@@ -7,10 +7,10 @@ import struct
 from collections import Counter
 
 import pytest
-from tests.builders import build
 from tests.codegen.vectors import VECTORS
 from tests.construct.values import message, segment
 from tests.errata.bytes_at_hand import RECORDED, TIME, number, only, recorded
+from tests.made import build
 
 from kafka_segments import open_segment
 from kafka_segments.core.codecs import decompress

@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import crc32c
 import pytest
-from tests.builders import build
 from tests.errata.bytes_at_hand import RECORDED, TIME, entries, number, only, recorded, worked_example
+from tests.made import build
 
 import kafka_segments
 from kafka_segments import open_segment

@@ -6,9 +6,9 @@ import zlib
 
 import crc32c
 import pytest
-from tests.builders import build
 from tests.construct.values import batch, message, segment
 from tests.errata.bytes_at_hand import TIME, only
+from tests.made import build
 
 import kafka_segments
 from kafka_segments.core.formats import checksum

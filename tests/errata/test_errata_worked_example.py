@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import crc32c
 import pytest
-from tests.builders import build
 from tests.construct.values import batch, message, segment
 from tests.errata.bytes_at_hand import TIME, entries, number, only, recorded, worked_example
+from tests.made import build
 
 import kafka_segments
 

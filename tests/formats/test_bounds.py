@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from tests.builders.build import batch, control, record, unsigned_varint
+from tests.made.build import batch, control, record, unsigned_varint
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core import formats

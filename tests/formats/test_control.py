@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 import pytest
-from tests.builders.build import batch, control, record, unsigned_varint
+from tests.made.build import batch, control, record, unsigned_varint
 
 from kafka_segments import Record, open_segment
 from kafka_segments.core.formats.control_records import _FIELDS_OF, decode_control

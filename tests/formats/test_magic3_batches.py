@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import forms
-from tests.builders.build import batch as batch_v2
-from tests.builders.magic3 import (
+from tests.made.build import batch as batch_v2
+from tests.made.magic3 import (
     IGNORES_ATTRIBUTES,
     MAGIC_2,
     MAGIC_3,
@@ -20,7 +20,7 @@ from tests.builders.magic3 import (
     metadata_first,
     records,
 )
-from tests.properties.shapes import QUICK
+from tests.made.shapes import QUICK
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.core.codecs import CODEC_NAMES, compress

@@ -8,9 +8,9 @@ import zlib
 from typing import Any
 
 import pytest
-from tests.builders.build import batch, message, patched
-from tests.builders.segments import told
 from tests.codegen.vectors import VECTORS
+from tests.made.build import batch, message, patched
+from tests.made.segments import told
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.errors import ChecksumMismatchError, CorruptBatchError, DecompressionError

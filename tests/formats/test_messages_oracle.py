@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, message
 from tests.codegen.vectors import VECTORS
+from tests.made import kafkas_reading
+from tests.made.build import batch, message
+from tests.made.kafkas_reading import TYPES
 from tests.oracle import run
-from tests.properties import oracle
-from tests.properties.oracle import TYPES
 from tests.segment.test_unwrapping import CODECS, odd, usual, wrapper
 
 from kafka_segments import Damage, Record, open_segment
@@ -64,6 +64,7 @@ def test_kafka_gives_the_same_offsets_and_times(tmp_path: Path) -> None:
         if name == "a wrong checksum":
             continue  # Kafka does not look while it iterates; we leave that message out
         assert [
-            (row.offset, row.timestamp, row.timestamp_type, row.value) for row in oracle.rows_of(lines)
+            (row.offset, row.timestamp, row.timestamp_type, row.value)
+            for row in kafkas_reading.rows_of(lines)
         ] == [(one.offset, one.timestamp, TYPES[one.timestamp_type], one.value) for one in ours], name
     assert len(complaints) >= 6

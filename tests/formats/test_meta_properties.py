@@ -6,7 +6,7 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from tests.builders.samples import RECORDED
+from tests.made.samples import RECORDED
 
 from kafka_segments.core.formats import MAX_LEN_META_PROPERTIES, MetaProperties, read_meta_properties
 from kafka_segments.errors import DecodeError

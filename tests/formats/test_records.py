@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
-from tests.builders.build import batch, patched, record, sized, unsigned_varint, varint
+from tests.made.build import batch, patched, record, sized, unsigned_varint, varint
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS

@@ -17,7 +17,7 @@ import crc32c
 from tests.fuzz import inputs, seeds
 from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
-from tests.properties.recorded import VECTORS
+from tests.made.recorded import VECTORS
 from tests.query.logs import PLACES, log_of
 
 from kafka_segments import Damage, Record, open_segment

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any
 
-from tests.builders.segments import row, rows, told
 from tests.fuzz import seeds
 from tests.fuzz.guard import FILE, GUARD, place
+from tests.made.segments import row, rows, told
 
 from kafka_segments import Damage, Padding, Record, Segment, open_segment
 from kafka_segments.cli import jsonl, text

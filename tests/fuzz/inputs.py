@@ -16,7 +16,7 @@ import crc32c
 from tests.fuzz import seeds
 from tests.fuzz.anatomy import Anatomy, dissect, magic_place, record_fields
 from tests.fuzz.edits import edited
-from tests.properties.codecs import FORMS, IDS, codec_of
+from tests.made.codecs import FORMS, IDS, codec_of
 
 from kafka_segments.core.codecs import decompress
 from kafka_segments.errors import KafkaFormatError

@@ -9,9 +9,9 @@ from typing import Any
 from tests.codegen.vectors import all_vectors
 from tests.columns.samples import BATCHES, MESSAGES
 from tests.fuzz.anatomy import Anatomy, dissect
-from tests.properties.codecs import FORMS, LEGACY_FORMS
-from tests.properties.encoder import Batch, Message, Record, Wrapper
-from tests.properties.recorded import distinct
+from tests.made.codecs import FORMS, LEGACY_FORMS
+from tests.made.encoder import Batch, Message, Record, Wrapper
+from tests.made.recorded import distinct
 
 from kafka_segments import open_segment
 

@@ -19,7 +19,6 @@ from typing import Any
 
 from construct import ConstructError
 from kaitaistruct import KaitaiStream, KaitaiStructError
-from tests.builders.codec_payloads import WRITERS_OF, mutate, some_content
 from tests.codegen.test_any_bytes_generated import visit
 from tests.codegen.trees import python_class
 from tests.construct.trees import parse, tree_of
@@ -38,6 +37,7 @@ from tests.fuzz import (
 )
 from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
+from tests.made.payloads import WRITERS_OF, mutate, some_content
 from tests.properties.readers import HOOKS
 
 from kafka_segments import Batch, Damage, Record, open_segment

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.directories import append, run_of
+from tests.made.directories import append, run_of
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 MODULES = sorted(

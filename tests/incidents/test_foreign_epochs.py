@@ -17,7 +17,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.house.commands import ROOT
 from tests.ingest.consumer import consuming
 from tests.ingest.running import SETTINGS, RunningBroker, joining
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit, wait_until
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, auditor, locally
 from tests.ingest.stored import bucket, impatient, s3_server, table
+from tests.made.directories import append, run_of
 
 __all__ = ["bucket", "impatient", "s3_server", "table"]
 

@@ -17,9 +17,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.builders.directories import append, run_of
 from tests.in_process import run_main
 from tests.invariant.watch import state_of
+from tests.made.directories import append, run_of
 
 VICTIM = "victim"
 _IN_NONBLOCK, _ALL_EVENTS = 0o4000, 0xFFF

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.builders import directories
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run
+from tests.made import directories
+from tests.made.directories import append, run_of
 from tests.spark.test_reader import flipped
 
 from kafka_segments.errors import OutputError

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.builders import build
 from tests.ingest.ingested import Run, parquet_rows
+from tests.made import build
 from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, read, segment
 

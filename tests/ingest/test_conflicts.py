@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
+from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA

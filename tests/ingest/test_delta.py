@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, fail, in_order, not_internal, rows_in_millis
+from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.endings import HEEDING, no_file_above
 from tests.ingest.ingested import Run, parquet_rows
+from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 
 from kafka_segments.ingest.runs import staging

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.builders import build, directories
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, data_files, parquet_rows
+from tests.made import build, directories
+from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
 

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from tests.builders.directories import append, run_of
 from tests.forms import pick
 from tests.ingest.ingested import Run, fail, in_order, not_internal, rows_in_millis
 from tests.ingest.killed import run_killed
+from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.house.commands import ROOT, python_blocks
+from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
 

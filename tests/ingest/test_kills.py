@@ -8,11 +8,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.forms import pick
 from tests.ingest import killed
 from tests.ingest.ingested import Run, data_files, parquet_rows
 from tests.ingest.killed import run_killed
+from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
 

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from tests.builders import build
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import PARTITIONS, Run, not_internal
+from tests.made import build
+from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main

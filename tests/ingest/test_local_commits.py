@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
+from tests.made.directories import append, run_of
 
 from kafka_segments.core.io import outputs
 from kafka_segments.errors import OutputError, UndecidedRunError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
+from tests.made.directories import append, run_of
 
 from kafka_segments.ingest.destination import partition_path
 

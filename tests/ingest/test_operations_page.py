@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from tests.builders import directories
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import parquet_rows
 from tests.ingest.operations_page import PAGES, ROOT, Site, blocks, section
+from tests.made import directories
+from tests.made.directories import append, run_of
 from tests.packaging.conftest import build
 from tests.spark import kafka_rows
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run
+from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
 from kafka_segments.ingest.tables import open_table

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run
+from tests.made.directories import append, run_of
 
 from kafka_segments.cli import jobs
 from kafka_segments.cli.jobs import JobProgress, delayed_progress, size_words

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.endings import no_file_above
+from tests.made.directories import append, run_of
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError, OutputError

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.forgotten import forget
+from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, segment
 

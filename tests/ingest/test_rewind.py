@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import directories
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, data_files, parquet_rows, rows_in_millis
+from tests.made import directories
+from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main

@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.builders import directories
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.test_rewind import ID, OTHER, rewind
+from tests.made import directories
+from tests.made.directories import append, run_of
 
 from kafka_segments.errors import UndecidedRunError
 from kafka_segments.ingest.files.local_table_files import LocalTableFiles

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
-from tests.builders import directories
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, data_files, locally
 from tests.log.test_discovery import locked
+from tests.made import directories
+from tests.made.directories import append, run_of
 
 from kafka_segments.core.io.outputs import replace_file
 from kafka_segments.core.io.retry import Patience, RequestCounts, requests_so_far

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.dataset
 import pytest
-from tests.builders import build, directories
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, data_files, parquet_rows
+from tests.made import build, directories
+from tests.made.directories import append, run_of
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.ingest.runs import staging

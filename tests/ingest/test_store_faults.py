@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, data, run_of
 from tests.forms import pick
 from tests.ingest.ingested import Run, data_files, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket
 from tests.io import faults
+from tests.made.directories import append, data, run_of
 
 pytest.importorskip("obstore")
 pytestmark = pytest.mark.s3

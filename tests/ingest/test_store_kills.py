@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.builders.directories import append, data, run_of
 from tests.forms import pick
 from tests.ingest import killed
 from tests.ingest.ingested import Run
 from tests.ingest.killed import run_killed
 from tests.ingest.stored import BUCKET, Bucket, partition_rows
+from tests.made.directories import append, data, run_of
 
 pytest.importorskip("obstore")
 pytestmark = pytest.mark.s3

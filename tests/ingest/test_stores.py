@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.builders.directories import append, run_of
 from tests.forms import IS_FULL, pick
 from tests.ingest.ingested import Run, data_files, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket, partition_rows
+from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main

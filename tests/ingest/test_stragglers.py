@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.directories import append, run_of, segment_path
 from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket
+from tests.made.directories import append, run_of, segment_path
 
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.engines import LocalEngine

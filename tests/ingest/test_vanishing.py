@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.directories import append, log_start, run_of, segment_path
 from tests.ingest.ingested import Run, parquet_rows
 from tests.log.test_discovery import locked
+from tests.made.directories import append, log_start, run_of, segment_path
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ReadError

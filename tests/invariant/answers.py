@@ -8,7 +8,7 @@ from base64 import b64decode
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.invariant.decode import Row
+from tests.made.sound_batches import Row
 
 _OFFSETS = re.compile(r"offsets?(?: lost:)? (-?\d+|\?)(?: to (-?\d+|\?|the end))?")
 _AND_ABOVE = re.compile(" and above")

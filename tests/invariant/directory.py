@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from tests.invariant.decode import sound_batches
 from tests.invariant.sources import Sound
+from tests.made.sound_batches import sound_batches
 
 BESIDE = (".index", ".timeindex", ".txnindex", ".snapshot")
 

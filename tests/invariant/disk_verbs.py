@@ -1,6 +1,6 @@
 """The verbs for damaged disks: records found and printed, what is verified, and what is salvaged and copied.
 
-What `salvage` and `slice` have written is read by the reader of `decode.py`.
+What `salvage` and `slice` have written is read by the reader of `made/sound_batches.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from unittest import mock
 
 from tests.in_process import run_main
 from tests.invariant.answers import Answer, Named, lines_of, named_by_words, refused
-from tests.invariant.decode import Row, sound_batches
+from tests.made.sound_batches import Row, sound_batches
 from tests.salvage.accounts import IN_RESULT, Account, check
 
 _OFS_MAGIC = 16

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.invariant.decode import sound_batches
 from tests.invariant.directory import BESIDE, SPECIALS, Directory, base_of
+from tests.made.sound_batches import sound_batches
 
 Mutation = Callable[[Directory, random.Random], bool]
 

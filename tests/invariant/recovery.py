@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.invariant.decode import sound_batches
 from tests.invariant.sources import recorded
+from tests.made.sound_batches import sound_batches
 from tests.oracle.jvm import compile_java, fetch_jars, java_command
 
 HERE = Path(__file__).resolve().parent

@@ -11,7 +11,7 @@ from tests.invariant.judge import judge
 from tests.invariant.sources import RECORDED, Sound
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs
-from tests.properties.encoder import Batch, Record
+from tests.made.encoder import Batch, Record
 
 from kafka_segments import open_segment
 from kafka_segments.core.formats.entries import Batch as Entry

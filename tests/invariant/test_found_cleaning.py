@@ -13,7 +13,7 @@ from tests.invariant.judge import judge
 from tests.invariant.sources import Sound
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs
-from tests.properties.encoder import Batch, Record
+from tests.made.encoder import Batch, Record
 
 
 def _segment(*firsts: int) -> bytes:

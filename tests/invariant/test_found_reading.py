@@ -13,7 +13,7 @@ from tests.invariant.directory import SPECIALS, Directory, Holder
 from tests.invariant.sources import Sound, indexes_of
 from tests.invariant.test_found import READERS, _batch, _faults, _name, _sound
 from tests.invariant.verbs import VERBS, quiet_logs, source_of
-from tests.properties.encoder import Batch, Record
+from tests.made.encoder import Batch, Record
 
 
 def _with_indexes(sound: Sound) -> dict[str, bytes]:

@@ -8,8 +8,8 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT, Case
-from tests.invariant.decode import Found, Row, sound_batches
 from tests.invariant.directory import Directory, base_of, end_of
+from tests.made.sound_batches import Found, Row, sound_batches
 
 cached_batches = lru_cache(maxsize=4096)(sound_batches)
 

@@ -15,8 +15,8 @@ import pyarrow.dataset
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from tests.in_process import run_main
 from tests.invariant.answers import Answer, Named, lines_of, named_by_words, refused
-from tests.invariant.decode import Row
 from tests.invariant.disk_verbs import cat, find, salvage, slice_all, verify
+from tests.made.sound_batches import Row
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Kind

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.builders import build
 from tests.log.memory import MemoryPlaces
+from tests.made import build
 
 from kafka_segments import open_segment
 from kafka_segments.core.formats.entries import Batch

@@ -13,13 +13,13 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from tests.builders.wild_payloads import WILD
-from tests.mutations import edits
-from tests.mutations.parts import Parts, Piece, Unit, sealed, sealed_unit, take_apart
-from tests.properties.codecs import FORMS, IDS, LEGACY_FORMS, codec_of
-from tests.properties.encoder import V2_HEADER, Batch, Message, Record, Wrapper
-from tests.properties.recorded import distinct
-from tests.properties.shapes import LEN_DRAWN, Dice, segment
+from tests.made import edits
+from tests.made.codecs import FORMS, IDS, LEGACY_FORMS, codec_of
+from tests.made.encoder import V2_HEADER, Batch, Message, Record, Wrapper
+from tests.made.parts import Parts, Piece, Unit, sealed, sealed_unit, take_apart
+from tests.made.recorded import distinct
+from tests.made.shapes import LEN_DRAWN, Dice, segment
+from tests.made.wild_payloads import WILD
 
 MAX_LEN_ENTRY, MAX_LEN_FILE = 4 << 10, 8 << 10
 """Larger ones make a run slow and show no more."""

@@ -13,9 +13,9 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tests.made.encoder import LOG_OVERHEAD, V2_HEADER, Batch, Message, Record, Wrapper
 from tests.mutations import frames
 from tests.mutations.verdicts import MAX_DECOMPRESSED
-from tests.properties.encoder import LOG_OVERHEAD, V2_HEADER, Batch, Message, Record, Wrapper
 
 MANY_BYTES = 1 << 27
 """More than the judge's memory has in one piece, beside what it needs itself."""

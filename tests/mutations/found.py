@@ -6,11 +6,11 @@ import struct
 import zlib
 from collections.abc import Callable
 
-from tests.builders.wild_payloads import zstd_claiming, zstd_stream
+from tests.made.codecs import compress
+from tests.made.encoder import Batch, Message, Record, Wrapper
+from tests.made.wild_payloads import zstd_claiming, zstd_stream
 from tests.mutations.verdicts import BROKEN, SOUND
 from tests.mutations.zstd_frames import BLOCK_FRAMES
-from tests.properties.codecs import compress
-from tests.properties.encoder import Batch, Message, Record, Wrapper
 
 HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 """How snappy-java's streams begin."""

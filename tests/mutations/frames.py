@@ -10,9 +10,8 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 
-from tests.mutations import codecs
-from tests.mutations.parts import NAMES
-from tests.properties.encoder import LOG_OVERHEAD, V2_HEADER
+from tests.made.codecs import NAMES, plain
+from tests.made.encoder import LOG_OVERHEAD, V2_HEADER
 
 LEAST_SIZE, LEN_PREFIX = 14, 17
 
@@ -72,7 +71,7 @@ def payloads(data: bytes) -> Iterator[tuple[bytes, bytes]]:
             value = entry[V2_HEADER:]
         if value and name not in (None, "none"):
             with suppress(Exception):  # whatever the libraries raise: then there is nothing inside
-                yield entry, codecs.plain(name, value)
+                yield entry, plain(name, value)
 
 
 def _value(entry: bytes) -> bytes:

@@ -12,17 +12,18 @@ from random import Random
 import pytest
 from hypothesis import given
 from tests import forms
-from tests.mutations import cases, edits, verdicts
+from tests.made import edits
+from tests.made.encoder import Batch, Record
+from tests.made.parts import BATCH
+from tests.made.recorded import distinct
+from tests.made.shapes import QUICK
+from tests.mutations import cases, verdicts
 from tests.mutations.explained import EXPLAINED, Explained
 from tests.mutations.found import FOUND
 from tests.mutations.judge import Judge
-from tests.mutations.parts import BATCH
 from tests.mutations.tally import Tally, all_differences, run_seeds
 from tests.mutations.utf8 import java_text
-from tests.properties.encoder import Batch, Record
 from tests.properties.mutations import sealed_entries
-from tests.properties.recorded import distinct
-from tests.properties.shapes import QUICK
 
 NUM_SHORT, NUM_FULL = 3_000, 210_000
 MAX_EXPLAINED = 0.005

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from tests.made.encoder import Row
+from tests.made.kafkas_reading import TYPES
 from tests.mutations.utf8 import java_text
 from tests.properties.columns import rows_of
-from tests.properties.encoder import Row
-from tests.properties.oracle import TYPES
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.errors import ChecksumMismatchError

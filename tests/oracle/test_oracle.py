@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch
+from tests.made.build import batch
 from tests.oracle import jvm, run
 from tests.recording.sets import ORACLE, RECORDED, segment_files
 

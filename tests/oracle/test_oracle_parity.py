@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.builders.samples import sampled
+from tests.made.samples import sampled
 
 from kafka_segments.cli.main import main
 

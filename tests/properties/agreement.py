@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.properties.encoder import Entry, Row, encode_segment
+from tests.made.encoder import Entry, Row, encode_segment
 from tests.properties.reading import Reader
 
 

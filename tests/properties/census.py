@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from tests.properties.codecs import FORMS, LEGACY_FORMS, codec_of
-from tests.properties.encoder import LOG_APPEND_TIME, Batch, Entry, Row, Wrapper
-from tests.properties.shapes import LARGE, MANY
+from tests.made.codecs import FORMS, LEGACY_FORMS, codec_of
+from tests.made.encoder import LOG_APPEND_TIME, Batch, Entry, Row, Wrapper
+from tests.made.shapes import LARGE, MANY
 
 
 def count(entries: Iterable[Entry]) -> Counter[str]:

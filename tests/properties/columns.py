@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pyarrow as pa
-from tests.properties.encoder import Header, Row
+from tests.made.encoder import Header, Row
 from tests.properties.reading import Reading, Trouble
 from tests.timestamps import stored
 

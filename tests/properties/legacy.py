@@ -12,8 +12,8 @@ from typing import Any
 
 from construct import ConstructError
 from kaitaistruct import KaitaiStructError
-from tests.properties.codecs import IDS
-from tests.properties.encoder import LOG_APPEND_TIME, LOG_OVERHEAD, Row, to_long
+from tests.made.codecs import IDS
+from tests.made.encoder import LOG_APPEND_TIME, LOG_OVERHEAD, Row, to_long
 
 from kafka_segments.core.codecs import decompress
 from kafka_segments.errors import (

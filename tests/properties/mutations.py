@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from tests.properties.encoder import Batch, Entry, Message, Wrapper, encode_segment
-from tests.properties.shapes import LEN_DRAWN, Dice, segment
+from tests.made.encoder import Batch, Entry, Message, Wrapper, encode_segment
+from tests.made.shapes import LEN_DRAWN, Dice, segment
 
 COUNTS = [-1, 0, 1, 2, 3, 100, (1 << 31) - 1, -(1 << 31)]
 BYTES = [0x00, 0x01, 0x02, 0x7F, 0x80, 0x81, 0xFE, 0xFF, 0x10]

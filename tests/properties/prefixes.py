@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.properties.encoder import LOG_OVERHEAD, V2_HEADER
+from tests.made.encoder import LOG_OVERHEAD, V2_HEADER
+from tests.made.recorded import Recorded
 from tests.properties.reading import Reading, Trouble
-from tests.properties.recorded import Recorded
 
 SMALL = 4 << 10
 """Up to this many bytes a file is cut everywhere."""

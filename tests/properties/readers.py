@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 from construct import ConstructError
+from tests.made.codecs import IDS
+from tests.made.encoder import LOG_OVERHEAD, Row, to_long
+from tests.made.kafkas_reading import TYPES
 from tests.properties import legacy
-from tests.properties.codecs import IDS
 from tests.properties.columns import read_columns, trouble_of
-from tests.properties.encoder import LOG_OVERHEAD, Row, to_long
-from tests.properties.oracle import TYPES
 from tests.properties.reading import Reader, Reading, Trouble
 
 from kafka_segments import Damage, Record, open_segment

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.properties.encoder import Row
+from tests.made.encoder import Row
 
 
 class Trouble(NamedTuple):

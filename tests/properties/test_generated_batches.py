@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 import pytest
 from hypothesis import given, settings
 from tests import forms
+from tests.made.codecs import IDS
+from tests.made.encoder import Batch, Entry
+from tests.made.shapes import QUICK, segments
 from tests.properties import census
 from tests.properties.agreement import assert_entries_read
-from tests.properties.codecs import IDS
-from tests.properties.encoder import Batch, Entry
 from tests.properties.readers import READERS
-from tests.properties.shapes import QUICK, segments
 
 CODECS = tuple(IDS)
 ALL, MANY, SOME = 20_000, 2_000, 1_000

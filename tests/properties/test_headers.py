@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import given, settings
-from tests.properties.codecs import IDS, codec_of
-from tests.properties.encoder import Batch, Entry, Message, encode_segment
+from tests.made.codecs import IDS, codec_of
+from tests.made.encoder import Batch, Entry, Message, encode_segment
+from tests.made.shapes import QUICK, segments
 from tests.properties.readers import construct_entries
-from tests.properties.shapes import QUICK, segments
 
 from kafka_segments import open_segment
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import forms
+from tests.made.recorded import distinct
+from tests.made.shapes import QUICK
 from tests.properties.mutations import mutated, mutated_segments, sealed_entries
 from tests.properties.readers import CONSTRUCT, KAITAI, READERS
 from tests.properties.reading import Reading
-from tests.properties.recorded import distinct
-from tests.properties.shapes import QUICK
 
 Tell = Callable[[str, Mapping[str, int]], None]
 RESYNCING = [reader for reader in READERS if reader.resyncs]

@@ -7,9 +7,9 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.encoder import Batch, Entry, encode_segment
+from tests.made.encoder import Batch, Entry, encode_segment
+from tests.made.shapes import QUICK, segments
 from tests.properties.mutations import mutated_segments
-from tests.properties.shapes import QUICK, segments
 
 from kafka_segments import Damage, open_segment
 

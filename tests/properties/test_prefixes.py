@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 from tests import forms
+from tests.made.recorded import Recorded, distinct
 from tests.properties import prefixes
 from tests.properties.prefixes import SMALL, Cut
 from tests.properties.readers import READERS
 from tests.properties.reading import Reading
-from tests.properties.recorded import Recorded, distinct
 
 Tell = Callable[[str, Mapping[str, int]], None]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.made.recorded import FILES, Recorded
 from tests.properties.readers import READERS
-from tests.properties.recorded import FILES, Recorded
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.builders import build
+from tests.made import build
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.transactions.state import ExcludedBatches

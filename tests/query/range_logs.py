@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 from tests.query.splits import read, split_of, stored
 
 from kafka_segments.log.findings import Findings, Kind

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 from tests.query.range_logs import losses, offsets, one, partition, run, write
 from tests.query.splits import RECORDED, read, rows, split_of, stored, whole
 

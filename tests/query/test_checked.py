@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.invariant.decode import sound_batches
 from tests.log import tiers
-from tests.properties.encoder import Batch, Record
+from tests.made.encoder import Batch, Record
+from tests.made.sound_batches import sound_batches
 
 from kafka_segments.cli.main import main
 from kafka_segments.core.io.storage import open_source

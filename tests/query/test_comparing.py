@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 from tests.query.range_logs import one, run, write
 from tests.query.splits import RECORDED, split_of, stored
 

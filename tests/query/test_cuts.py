@@ -7,10 +7,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.builders.samples import sampled
-from tests.builders.segments import some_segment
 from tests.damage.edits import apply
 from tests.forms import pick
+from tests.made.samples import sampled
+from tests.made.segments import some_segment
 from tests.query.splits import RECORDED, read, recorded, split_of, stored, whole
 
 from kafka_segments import open_segment

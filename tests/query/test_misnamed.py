@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 from tests.query.range_logs import losses, one, run, write
 from tests.query.splits import RECORDED, read
 

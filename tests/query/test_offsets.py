@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import build
+from tests.made import build
 from tests.query import logs
 from tests.query.logs import PLACES, RECORDED, Entry
 

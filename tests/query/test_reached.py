@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, message, record
+from tests.made.build import batch, message, record
 from tests.query.logs import PLACES
 from tests.query.range_logs import losses, offsets, partition, run, write
 

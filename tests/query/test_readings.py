@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 from tests.query.range_logs import losses, offsets, one, partition, planned, run, write
 from tests.query.splits import read, split_of, stored
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 from tests.query.logs import PLACES
 from tests.query.range_logs import one, partition, run, write
 

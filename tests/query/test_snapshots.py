@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.builders import build
 from tests.ingest.hostile_tables import guarded
+from tests.made import build
 from tests.query import logs
 from tests.query.logs import PLACES, Entry
 from tests.query.test_committed import COMMITTED, offsets

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.properties.encoder import Batch, Record
+from tests.made.encoder import Batch, Record
 from tests.query.splits import stored
 
 from kafka_segments.core.io.filesystems import Places

@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.bounds import adversaries
-from tests.builders.samples import sampled
+from tests.made import adversaries
+from tests.made.samples import sampled
 from tests.query.range_logs import one, run, write
 from tests.query.splits import read, recorded, rows, split_of, stored
 

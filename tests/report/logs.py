@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from tests.builders.build import batch, patched, record
-from tests.builders.directories import ABORT, COMMIT, segment_path
+from tests.made.build import batch, patched, record
+from tests.made.directories import ABORT, COMMIT, segment_path
 
 PARTS = ("key", "value", "head", "held")
 SECRETS = tuple(f"{part}-of-the-message-{number}" for part in PARTS for number in range(6))

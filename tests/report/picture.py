@@ -19,8 +19,8 @@ from pathlib import Path
 from random import Random
 
 from PIL import Image
-from tests.builders.samples import RECORDED
 from tests.chromium import started_browser
+from tests.made.samples import RECORDED
 
 from kafka_segments import open_partition_writer
 from kafka_segments.cli.main import main as kafka_segments

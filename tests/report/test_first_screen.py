@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.builders.samples import RECORDED
 from tests.log.tiers import copy_of, kafkas
+from tests.made.samples import RECORDED
 from tests.report import logs
 
 from kafka_segments.cli import console

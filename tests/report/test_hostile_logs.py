@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.builders.build import batch, record
-from tests.builders.segments import recorded
 from tests.forms import pick
+from tests.made.build import batch, record
+from tests.made.segments import recorded
 from tests.report import logs
 from tests.report.test_page import Page
 

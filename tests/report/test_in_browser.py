@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.builders.build import batch, patched, record
 from tests.chromium import TIMEOUT_MS
+from tests.made.build import batch, patched, record
 from tests.report import logs
 from tests.report.test_page import bytes_shown
 

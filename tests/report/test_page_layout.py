@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
-from tests.builders.samples import RECORDED
 from tests.forms import pick
+from tests.made.samples import RECORDED
 from tests.report import logs
 
 from kafka_segments.cli.main import main

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders.build import message
+from tests.made.build import message
 from tests.report import logs
 
 from kafka_segments import Batch, Record, encode_records, open_partition

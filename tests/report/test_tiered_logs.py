@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.builders.samples import RECORDED
 from tests.log.tiers import aivens, copy_of, kafkas
+from tests.made.samples import RECORDED
 
 from kafka_segments.cli.main import main
 

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.invariant.decode import Found, sound_batches
 from tests.invariant.sources import RECORDED
+from tests.made.sound_batches import Found, sound_batches
 
 import kafka_segments as ks
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, run_of
+from tests.made.directories import append, run_of
 from tests.salvage.accounts import Account, salvaged
 from tests.salvage.made import copy_of, segment
 

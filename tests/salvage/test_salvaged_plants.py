@@ -13,7 +13,7 @@ import pytest
 from tests.broker.harness import HERE, create, put_in, read_by_librdkafka
 from tests.broker.partitions import Partition
 from tests.forms import pick
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit
 from tests.salvage.brokers import (

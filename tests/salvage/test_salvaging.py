@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 from tests.salvage.accounts import Account, salvaged
 from tests.salvage.made import T0, batches_of, copy_of, edit, hurt, partition, segment, set_epoch
 from tests.verify.test_plants import verified

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 from tests.salvage.made import T0, batches_of, copy_of, hurt, segment
 
 import kafka_segments as ks

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.broker.harness import HERE, create, put_in, warnings
 from tests.broker.partitions import Partition
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit
 from tests.salvage.accounts import Account, salvaged

@@ -8,9 +8,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.builders.build import batch, control, message, patched, record
-from tests.builders.segments import gzipped, recorded, some_segment
 from tests.forms import pick
+from tests.made.build import batch, control, message, patched, record
+from tests.made.codecs import gzip_member
+from tests.made.segments import recorded, some_segment
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.core.io.storage import open_source
@@ -200,8 +201,8 @@ def test_a_batch_with_a_negative_offset_is_damage(engine: str, checked: Checked)
 
 
 def test_a_payload_that_does_not_decompress_is_said(engine: str) -> None:
-    sound = batch(0, [record(0, b"k", NEEDLE)], attributes=1, payload=gzipped(record(0, b"k", NEEDLE)))
-    payload = gzipped(record(0, b"k", NEEDLE))[:-9]
+    sound = batch(0, [record(0, b"k", NEEDLE)], attributes=1, payload=gzip_member(record(0, b"k", NEEDLE)))
+    payload = gzip_member(record(0, b"k", NEEDLE))[:-9]
     broken = batch(1, [record(0, b"k", NEEDLE)], attributes=1, payload=payload)
     data = sound + broken + batch(2, [record(0, b"k", NEEDLE)])
     found, damages, raw, _search = searched(data, Conditions((Contains(NEEDLE),)))
@@ -227,7 +228,7 @@ def test_a_batch_without_the_bytes_is_not_verified(engine: str) -> None:
 
 def test_messages_of_old_formats_are_searched(engine: str) -> None:
     inner = b"".join(message(at, b"m%d %s" % (at, NEEDLE if at == 2 else b"")) for at in range(3))
-    wrapper = message(7, gzipped(inner), attributes=1)
+    wrapper = message(7, gzip_member(inner), attributes=1)
     data = message(4, NEEDLE, magic=0) + wrapper + message(8, b"plain " + NEEDLE)
     conditions = Conditions((Contains(NEEDLE),))
     found, damages, _raw, _search = searched(data, conditions)

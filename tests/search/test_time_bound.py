@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import OptionError

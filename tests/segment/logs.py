@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 
 from kafka_segments_generated.columns import kafka_transaction_index
 from kafka_segments_generated.construct.kafka_producer_snapshot import KafkaProducerSnapshot

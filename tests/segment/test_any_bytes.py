@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.builders.build import batch, control, message, record
+from tests.made.build import batch, control, message, record
 
 from kafka_segments import Batch, Damage, Padding, Record, open_segment
 from kafka_segments.cli import jsonl, text

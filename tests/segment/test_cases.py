@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 from tests.segment import logs
 from tests.segment.logs import TRANSACTIONAL, Log, Piece, control, indexed
 

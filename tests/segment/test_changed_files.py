@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.scan.entry_scan import Scan

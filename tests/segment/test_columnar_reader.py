@@ -7,10 +7,11 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from tests.builders.build import batch, record
-from tests.builders.samples import sampled
-from tests.builders.segments import damages, gzipped, recorded, row, rows, slowly, some_segment, told
 from tests.forms import pick
+from tests.made.build import batch, record
+from tests.made.codecs import gzip_member
+from tests.made.samples import sampled
+from tests.made.segments import damages, recorded, row, rows, slowly, some_segment, told
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment
@@ -96,8 +97,8 @@ def test_damage_is_told_as_in_the_slow_way(count):
         record(0) + record(1) + b"\x7f",
         record(0) + b"\x80" * 11,
         record(0) + record(1)[:-1],
-        gzipped(record(0) + record(1))[:-3],
-        gzipped(record(0) + b"no record"),
+        gzip_member(record(0) + record(1))[:-3],
+        gzip_member(record(0) + b"no record"),
         b"",
         bytes(20),
     ],

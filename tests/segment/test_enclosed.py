@@ -7,11 +7,11 @@ import time
 from random import Random
 
 import pytest
-from tests.builders.build import message, patched
-from tests.builders.codec_payloads import gzip_member, lz4_frame, pieces, xerial
-from tests.builders.segments import rows, slowly
-from tests.builders.wild_payloads import lz4_stored, lz4_with_header_checksum
-from tests.builders.wild_segments import IDS
+from tests.made.build import message, patched
+from tests.made.codecs import gzip_member, lz4_frame, pieces, xerial
+from tests.made.segments import rows, slowly
+from tests.made.wild_payloads import lz4_stored, lz4_with_header_checksum
+from tests.made.wild_segments import IDS
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core import formats

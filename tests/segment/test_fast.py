@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
-from tests.builders.segments import gzipped
+from tests.made.build import batch, record
+from tests.made.codecs import gzip_member
 from tests.segment import logs
 from tests.segment.logs import Log
 from tests.segment.test_interleavings import grow, offsets_of
@@ -78,7 +78,7 @@ def test_windows_of_any_size(tmp_path: Path, fused: list[int]) -> None:
 def test_compressed_batches(tmp_path: Path) -> None:
     log = Log()
     for number in range(50):
-        payload = gzipped(record(0, None, b"v"))
+        payload = gzip_member(record(0, None, b"v"))
         data = batch(
             log.offset,
             payload=payload,

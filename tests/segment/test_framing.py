@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, control, message, patched, record
 from tests.io.test_storage import break_blocks
+from tests.made.build import batch, control, message, patched, record
 
 from kafka_segments import Batch, Damage, Padding, open_segment
 from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name

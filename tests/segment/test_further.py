@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.builders.build import batch, record
-from tests.builders.samples import sampled
-from tests.builders.segments import recorded
+from tests.made.build import batch, record
+from tests.made.samples import sampled
+from tests.made.segments import recorded
 
 from kafka_segments import Batch, Record, open_segment
 from kafka_segments.core.segment.columnar import decoding

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from tests.builders.build import batch, record
-from tests.builders.segments import gzipped, rows, slowly, some_record
+from tests.made.build import batch, record
+from tests.made.codecs import gzip_member
+from tests.made.segments import rows, slowly, some_record
 
 from kafka_segments import open_segment
 from kafka_segments.core.segment.columnar import decoding, fused_scan, reader, scanner
@@ -86,7 +87,7 @@ def test_a_table_that_is_full(fused, monkeypatch):
 
 OTHERS = {
     "compressed": batch(
-        1000, count=2, payload=gzipped(record(0) + record(1)), attributes=1, last_offset_delta=1
+        1000, count=2, payload=gzip_member(record(0) + record(1)), attributes=1, last_offset_delta=1
     ),
     "control": batch(1000, [record(0, b"\0\0\0\1", b"\0\0\0\0\0\0")], attributes=1 << 5),
     "empty": batch(1000, [], count=0, last_offset_delta=3),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.builders.samples import sampled
+from tests.made.samples import sampled
 from tests.query.range_logs import run as batches
 from tests.query.range_logs import write
 from tests.segment.logs import Log, write_indexes

@@ -9,7 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
-from tests.builders.segments import gzipped, some_segment
+from tests.made.codecs import gzip_member
+from tests.made.segments import some_segment
 from kafka_segments import open_segment
 with open_segment(some_segment(50)) as segment:
     assert sum(batch.num_rows for batch in segment.read_batches())

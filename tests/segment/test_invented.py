@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from tests.builders.segments import rows
 from tests.fixtures.package import Invented, compiled
 from tests.fixtures.test_compact import ENTRIES, HELLO, MAGIC_2, MAGIC_3, build, entry, records_of
+from tests.made.segments import rows
 
 from kafka_segments.core.formats.entries import Damage, SoundBatches
 from kafka_segments.core.io.storage import open_source

@@ -9,7 +9,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from tests.bounds.adversaries import GZIP, LZ4, batch, message, record, squeezed
+from tests.made.adversaries import GZIP, LZ4, batch, message, record, squeezed
 
 from kafka_segments import Batch, Record, open_segment
 from kafka_segments.log.isolation_view import IsolatedSegment, Offsets

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.compute
 import pytest
-from tests.builders.build import batch, record
-from tests.builders.segments import rows, slowly, some_segment
+from tests.made.build import batch, record
+from tests.made.segments import rows, slowly, some_segment
 
 from kafka_segments import open_segment, read_table
 from kafka_segments.core.segment.columnar import decoding

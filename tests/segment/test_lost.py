@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 from tests.segment import logs
 from tests.segment.logs import TRANSACTIONAL, Log
 from tests.segment.test_cases import P, Q, broken, read

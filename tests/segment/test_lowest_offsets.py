@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
 
 from kafka_segments import open_segment
 from kafka_segments.core.segment.columnar import scanner

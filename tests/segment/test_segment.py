@@ -13,7 +13,7 @@ from typing import Any
 
 import crc32c
 import pytest
-from tests.builders.build import batch, message, patched
+from tests.made.build import batch, message, patched
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_partition, open_segment

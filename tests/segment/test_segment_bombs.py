@@ -13,10 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.builders.build import batch, message, record, sized, varint
-from tests.builders.codec_payloads import ORDINARY, gzip_member, zstd_frame
-from tests.builders.wild_payloads import zstd_stream
-from tests.builders.wild_segments import IDS
+from tests.made.build import batch, message, record, sized, varint
+from tests.made.codecs import gzip_member
+from tests.made.payloads import ORDINARY, zstd_frame
+from tests.made.wild_payloads import zstd_stream
+from tests.made.wild_segments import IDS
 
 KIB, MIB = 1 << 10, 1 << 20
 BOUND = MIB

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from tests.builders.build import batch, message, patched, record
+from tests.made.build import batch, message, patched, record
 
 from kafka_segments import Batch, Damage, Record, Segment, open_segment
 from kafka_segments.cli import jsonl

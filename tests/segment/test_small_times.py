@@ -7,7 +7,7 @@ import random
 from itertools import accumulate, pairwise
 
 import pytest
-from tests.builders.build import batch, control, message, patched, record
+from tests.made.build import batch, control, message, patched, record
 
 from kafka_segments.core.segment.columnar.small_segments import UNKNOWN, SmallTimes, read_times
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from tests.builders.build import batch, message, record
+from tests.made.build import batch, message, record
 
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.columnar import verified_tables

@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.builders.build import batch, message, patched
-from tests.builders.segments import damages, told
-from tests.builders.wild_segments import IDS
-from tests.properties.codecs import compress
+from tests.made.build import batch, message, patched
+from tests.made.codecs import compress
+from tests.made.segments import damages, told
+from tests.made.wild_segments import IDS
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment

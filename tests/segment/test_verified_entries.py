@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from tests import forms
-from tests.builders.build import batch, record
-from tests.builders.samples import RECORDED, sampled
-from tests.builders.segments import some_segment
+from tests.made.build import batch, record
+from tests.made.samples import RECORDED, sampled
+from tests.made.segments import some_segment
 
 from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.io.storage import open_source

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import datasource
 from pyspark.sql.datasource import CaseInsensitiveDict
-from tests.builders import build
+from tests.made import build
 from tests.spark.conftest import NO_FILTERS
 from tests.spark.test_reader import FIRST, batches, flipped, segment
 

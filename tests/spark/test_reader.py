@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructField, StructType
-from tests.builders import build
+from tests.made import build
 from tests.spark import kafka_rows
 
 from kafka_segments.core import codecs

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyspark
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
-from tests.builders.directories import append, run_of
 from tests.forgotten import forget
+from tests.made.directories import append, run_of
 from tests.spark.test_reader import read
 
 from kafka_segments.errors import OptionError

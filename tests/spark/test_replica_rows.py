@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
-from tests.builders import build
 from tests.log.tiers import TOPIC_ID, aivens, copy_of, kafkas
+from tests.made import build
 from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, flipped, segment
 

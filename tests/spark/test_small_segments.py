@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.builders import build
+from tests.made import build
 from tests.spark.test_reader import FIRST, batches, columns, read, segment
 
 from kafka_segments.errors import TimestampRangeError

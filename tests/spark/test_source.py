@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.builders import build
+from tests.made import build
 from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, flipped, segment
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, auditor, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket, bucket, s3_server, table
+from tests.made.directories import append, run_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 

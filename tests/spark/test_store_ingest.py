@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.ingest.ingested import data_files, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket, bucket, s3_server, table
+from tests.made.directories import append, run_of
 
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.compact import compact

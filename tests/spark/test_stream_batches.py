@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders.directories import (
+from tests.forms import pick
+from tests.log.test_discovery import locked
+from tests.made.directories import (
     ABORT,
     COMMIT,
     append,
@@ -21,8 +23,6 @@ from tests.builders.directories import (
     topic_id,
     transactional,
 )
-from tests.forms import pick
-from tests.log.test_discovery import locked
 from tests.spark import kafka_rows
 from tests.spark.test_reader import flipped, read
 

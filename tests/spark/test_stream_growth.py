@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.builders.directories import ABORT, COMMIT, append, data, marker, transactional
 from tests.forms import examples
+from tests.made.directories import ABORT, COMMIT, append, data, marker, transactional
 from tests.spark.test_reader import read
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="streams need Spark 4.2 or newer")

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import StructType
-from tests.builders.directories import append, data
 from tests.forms import examples
+from tests.made.directories import append, data
 
 from kafka_segments.core.segment.columnar.entry_counts import EntryMark
 from kafka_segments.core.segment.index_files import LeaderEpoch

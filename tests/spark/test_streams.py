@@ -15,9 +15,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.builders.directories import append, run_of
 from tests.forms import pick
 from tests.house.test_docs import code_blocks
+from tests.made.directories import append, run_of
 from tests.spark import conftest, kafka_rows
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="streams need Spark 4.2 or newer")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
-from tests.builders import build
+from tests.made import build
 from tests.spark import kafka_rows
 from tests.spark.kafka_rows import RECORDED, TIMESTAMP_TYPES
 from tests.spark.test_reader import FIRST, batches, flipped, segment

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import crc32c
-from tests.builders import build, directories
+from tests.made import build, directories
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"

@@ -8,7 +8,7 @@ import shutil
 import struct
 from pathlib import Path
 
-from tests.builders import directories
+from tests.made import directories
 from tests.verify.plants import (
     CLUSTER_ID,
     FIRST,

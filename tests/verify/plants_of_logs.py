@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 import crc32c
-from tests.builders import build, directories
+from tests.made import build, directories
 from tests.verify.plants import (
     FIRST,
     LEN_HEADER,

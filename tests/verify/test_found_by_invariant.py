@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.builders.directories import append, data, leader_epochs, segment_path
+from tests.made.directories import append, data, leader_epochs, segment_path
 from tests.verify.plants import RECORDED
 from tests.verify.test_plants import verified
 

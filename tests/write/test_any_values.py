@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import forms
-from tests.properties.shapes import QUICK
+from tests.made.shapes import QUICK
 from tests.write import anything
 from tests.write.anything import CONTROL, EMPTY, FILES, MANY, OF_A_MARKER, ONE, mostly, some
 

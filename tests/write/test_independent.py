@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kafka.record.memory_records import MemoryRecords
 from tests import forms
-from tests.properties import encoder
-from tests.properties.shapes import QUICK
+from tests.made import encoder
+from tests.made.shapes import QUICK
 from tests.write.cases import Case, cases
 from tests.write.test_roundtrip import expected, records
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import forms
-from tests.builders.magic3 import MAGIC_2, MAGIC_3, TIME, Row, batch, records
-from tests.properties.shapes import QUICK
+from tests.made.magic3 import MAGIC_2, MAGIC_3, TIME, Row, batch, records
+from tests.made.shapes import QUICK
 
 from kafka_segments import (
     Record,

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.builders.samples import RECORDED, in_every_run
-from tests.builders.segments import some_segment
+from tests.made.samples import RECORDED, in_every_run
+from tests.made.segments import some_segment
 from tests.write.sparse_logs import batches
 
 from kafka_segments import down_convert, open_segment, up_convert

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests import forms
-from tests.builders.segments import some_segment
+from tests.made.segments import some_segment
 from tests.write import sparse_logs
 
 from kafka_segments.core.io.storage import open_source

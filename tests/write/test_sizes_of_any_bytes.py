@@ -6,8 +6,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.builders.build import batch, message, record
 from tests.forms import pick
+from tests.made.build import batch, message, record
 from tests.report.logs import write
 from tests.report.test_hostile_logs import damaged_segment, extreme_segment
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.incidents.incident import Incident, Scene, value_of
 from tests.incidents.stage import refused_start
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 from tests.recording.server import RecordingError
 
 STRAY, SHORT = "sensors", "visits"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from tests.incidents.incident import Incident, Scene, value_of
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 
 TOPIC, LEADER = "orders", "orders-of-the-leader"
 CONFIG = {"internal.segment.bytes": "12000"}

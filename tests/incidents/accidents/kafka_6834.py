@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from tests.incidents.incident import Incident, Scene
-from tests.invariant.decode import sound_batches
 from tests.invariant.recovery import spans
+from tests.made.sound_batches import sound_batches
 
 TOPIC = "accounts"
 CONFIG = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 from tests.incidents.incident import Incident, Scene
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 from tests.oracle.jvm import QUIET
 
 TOPIC, END = "metrics", 400

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.incidents.incident import Incident, Scene
-from tests.invariant.decode import sound_batches
+from tests.made.sound_batches import sound_batches
 
 GONE, WRONG = "clicks", "searches"
 CONFIG = {"internal.segment.bytes": "12000"}

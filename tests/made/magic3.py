@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import crc32c
-from tests.builders.build import Header, sized, varint
+from tests.made.build import Header, sized, varint
 
 # The example of a book chapter, "hello" and "world", corrected: as magic 2, and as magic 3.
 MAGIC_2 = bytes.fromhex(

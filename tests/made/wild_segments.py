@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tests.builders.build import batch, message, record
-from tests.builders.wild_payloads import WILD, Wild
+from tests.made.build import batch, message, record
+from tests.made.codecs import IDS
+from tests.made.wild_payloads import WILD, Wild
 
-IDS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 NUM_INNER = 40
 BASE = 10
 BEHIND = BASE + NUM_INNER

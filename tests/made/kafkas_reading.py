@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tests.properties.encoder import CREATE_TIME, LOG_APPEND_TIME, NO_TYPE, Row
+from tests.made.encoder import CREATE_TIME, LOG_APPEND_TIME, NO_TYPE, Row
 
 
 class Framed(NamedTuple):

@@ -12,12 +12,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from random import Random
 
-import crc32c
 import lz4.frame
-import snappy
 import zstandard
-from tests.bounds.containers import (
-    XERIAL,
+from tests.made.codecs import pieces, xerial
+from tests.made.containers import (
     gzip_empty_blocks,
     gzip_members,
     gzip_named,
@@ -33,6 +31,7 @@ from tests.bounds.containers import (
     zstd_skippable,
     zstd_windows,
 )
+from tests.made.encoder import pack_batch, pack_message, sized, varint
 
 __all__ = ["ADVERSARIES", "search_adversary"]
 
@@ -46,20 +45,9 @@ TAGGED_FIELDS = bytes.fromhex("0000 fdff01") + bytes(2) * 32_765
 EMPTY_RECORD = bytes.fromhex("0c000000010100")  # null key, null value, no headers, the batch's own offset
 
 
-def varint(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
 def record(value: bytes = b"", headers: bytes = b"\0", key: bytes | None = None) -> bytes:
-    body = (
-        b"\0\0\0" + (b"\1" if key is None else varint(len(key)) + key) + varint(len(value)) + value + headers
-    )
+    """A record with headers, and their number, as they are given."""
+    body = b"\0\0\0" + sized(key) + sized(value) + headers
     return varint(len(body)) + body
 
 
@@ -73,17 +61,13 @@ def batch(
 ) -> bytes:
     """A record batch of magic 2; its checksum is right unless `wrong_by` says otherwise."""
     last_delta = min(max(count - 1, 0), 2**31 - 1)
-    checked = struct.pack(">hiqqqhii", attributes, last_delta, 0, 0, producer_id, -1, -1, count) + payload
-    crc = crc32c.crc32c(checked) ^ wrong_by
-    return struct.pack(">qiibI", offset, len(checked) + 9, 0, 2, crc) + checked
+    fields = {"count": count, "attributes": attributes, "producer_id": producer_id, "wrong_by": wrong_by}
+    return pack_batch(offset, payload, last_offset_delta=last_delta, **fields)
 
 
 def message(value: bytes | None, codec: int = 0, magic: int = 0, offset: int = 0, wrong_by: int = 0) -> bytes:
     """A message of magic 0 or 1, which wraps others if it has a codec."""
-    checked = struct.pack(">bb", magic, codec) + (struct.pack(">q", 0) if magic else b"")
-    checked += struct.pack(">i", -1) + struct.pack(">i", -1 if value is None else len(value)) + (value or b"")
-    crc = zlib.crc32(checked) ^ wrong_by
-    return struct.pack(">qiI", offset, len(checked) + 4, crc) + checked
+    return pack_message(offset, magic, codec, 0, None, value, wrong_by)
 
 
 def squeezed(codec: int, content: bytes) -> bytes:
@@ -92,8 +76,7 @@ def squeezed(codec: int, content: bytes) -> bytes:
     if codec == LZ4:
         return bytes(lz4.frame.compress(content, compression_level=9, block_linked=False))
     if codec == SNAPPY:
-        blocks = (content[at : at + (32 << 10)] for at in range(0, len(content), 32 << 10))
-        return XERIAL + b"".join(struct.pack(">i", len(one)) + one for one in map(snappy.compress, blocks))
+        return xerial(pieces(content))
     return zstandard.ZstdCompressor(level=19).compress(content)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.builders import build
+from tests.made import build
 
 ABORT, COMMIT = b"\0\0\0\0", b"\0\0\0\1"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +9,8 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from tests.builders.build import batch, record
+from tests.made.build import batch, record
+from tests.made.codecs import gzip_member
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, Segment, open_segment
@@ -21,11 +21,6 @@ RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 def recorded() -> list[Path]:
     """Every recorded segment and snapshot."""
     return sorted([*RECORDED.rglob("*.log"), *RECORDED.rglob("*.checkpoint")])
-
-
-def gzipped(content: bytes) -> bytes:
-    deflater = zlib.compressobj(wbits=31)
-    return deflater.compress(content) + deflater.flush()
 
 
 def some_segment(num_batches: int = 300, seed: int = 1) -> bytes:
@@ -40,7 +35,7 @@ def some_segment(num_batches: int = 300, seed: int = 1) -> bytes:
             records = [record(0, b"\0\0\0\1", b"\0\0\0\0\0\0")]
             fields |= {"count": 1, "last_offset_delta": 0}
         elif number % 3 == 1:
-            fields |= {"attributes": 1, "payload": gzipped(b"".join(records))}
+            fields |= {"attributes": 1, "payload": gzip_member(b"".join(records))}
         out.append(batch(offset, records, **fields))
         offset += max(len(records), 1)
     return b"".join(out)

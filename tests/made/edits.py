@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable
 from random import Random
 
-from tests.mutations.parts import from_varint
-from tests.properties.encoder import varint
+from tests.made.encoder import varint
+from tests.made.parts import from_varint
 
 INT, LONG = 31, 63
 NUMBERS = {1: ">b", 2: ">h", 4: ">i", 8: ">q"}

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from random import Random
 
-import lz4.frame
 import snappy
 import zstandard
+from tests.made.codecs import gzip_member, lz4_frame, pieces, xerial
 
-XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 XERIAL_HEADER_LITTLE_ENDIAN = b"\x82SNAPPY\x00" + struct.pack("<ii", 1, 1)  # Redpanda until 2025
-
-
-def gzip_member(content: bytes, level: int = 6) -> bytes:
-    deflater = zlib.compressobj(level, wbits=31)
-    return deflater.compress(content) + deflater.flush()
 
 
 def gzip_member_with(flags: int, content: bytes, *, header_crc_error: int = 0) -> bytes:
@@ -34,21 +28,6 @@ def gzip_member_with(flags: int, content: bytes, *, header_crc_error: int = 0) -
     deflater = zlib.compressobj(wbits=-15)
     body = deflater.compress(content) + deflater.flush()
     return header + body + struct.pack("<II", zlib.crc32(content), len(content))
-
-
-def xerial(contents: Iterable[bytes], header: bytes = XERIAL_HEADER) -> bytes:
-    """The stream that snappy-java's SnappyOutputStream writes, a chunk for each content."""
-    chunks = [snappy.compress(content) for content in contents]
-    return header + b"".join(struct.pack(">i", len(chunk)) + chunk for chunk in chunks)
-
-
-def pieces(content: bytes, size: int = 32 << 10) -> list[bytes]:
-    return [content[start : start + size] for start in range(0, len(content), size)]
-
-
-def lz4_frame(content: bytes, **settings: int | bool) -> bytes:
-    chosen = {"block_linked": False, "store_size": False} | settings
-    return bytes(lz4.frame.compress(content, **chosen))
 
 
 def zstd_frame(content: bytes, *, level: int = 3, content_size: bool = True, checksum: bool = False) -> bytes:

@@ -1,6 +1,6 @@
 """Entries taken apart into named fields, and put together again with right lengths and checksums.
 
-It knows the layout by heart, as `tests/properties/encoder.py` does: the judge's material must not come from
+It knows the layout by heart, as `encoder.py` does: the judge's material must not come from
 what is judged. A field's name says what it is part of: `batch` (magic 2), `record` (in a batch), `message`
 (magic 0 or 1), `wrapper` (a compressed one), `inner` (a message in a wrapper).
 """
@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import crc32c
-from tests.mutations import codecs
-from tests.properties.codecs import IDS, compress
-from tests.properties.encoder import LOG_OVERHEAD, V2_HEADER, varint
+from tests.made.codecs import NAMES, compress, plain
+from tests.made.encoder import LOG_OVERHEAD, V2_HEADER, varint
 
-NAMES = {number: name for name, number in IDS.items()}
 OFS_BODY, OFS_CRC_REGION = LOG_OVERHEAD, 16
 OFS_CRC_REGION_V2 = 21
 
@@ -149,7 +147,7 @@ def _batch(entry: bytes) -> Parts:
         head[f"batch.{name}"] = entry[position : position + width]
         position += width
     codec, payload = NAMES[entry[22] & 7], entry[V2_HEADER:]
-    content = codecs.plain(codec, payload) if payload else payload
+    content = plain(codec, payload) if payload else payload
     return Parts(head, list(_records(content)), codec, payload)
 
 
@@ -163,7 +161,7 @@ def _message(entry: bytes) -> Parts:
         )
     head = {name.replace("message", "wrapper"): data for name, data in pieces[:-1]}
     stored = pieces[-1].data
-    return Parts(head, list(_messages(codecs.plain(codec, stored))), codec, stored)
+    return Parts(head, list(_messages(plain(codec, stored))), codec, stored)
 
 
 def _fields(entry: bytes, kind: str) -> list[Piece]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from tests.bounds.adversaries import EMPTY_RECORD, GZIP, ZSTD, batch, message, record, squeezed, varint
+from tests.made.adversaries import EMPTY_RECORD, GZIP, ZSTD, batch, message, record, squeezed
+from tests.made.encoder import varint
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core.codecs import bounds

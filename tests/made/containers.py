@@ -12,9 +12,9 @@ from collections.abc import Callable
 import lz4.frame
 import snappy
 import zstandard
+from tests.made.codecs import XERIAL_HEADER
 
 __all__ = [
-    "XERIAL",
     "gzip_empty_blocks",
     "gzip_members",
     "gzip_named",
@@ -31,18 +31,16 @@ __all__ = [
     "zstd_windows",
 ]
 
-XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
-
 
 def snappy_blocks(content: bytes) -> Callable[[int], bytes]:
     """Chunks of a stream of snappy-java's with so little in each."""
     block = snappy.compress(content)
     chunk = struct.pack(">i", len(block)) + block
-    return lambda size: XERIAL + chunk * max(1, size // len(chunk))
+    return lambda size: XERIAL_HEADER + chunk * max(1, size // len(chunk))
 
 
 def snappy_headers(size: int) -> bytes:
-    return XERIAL * (size // len(XERIAL))
+    return XERIAL_HEADER * (size // len(XERIAL_HEADER))
 
 
 def snappy_literals(size: int) -> bytes:

@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from tests.properties import oracle
-from tests.properties.encoder import Row
+from tests.made import kafkas_reading
+from tests.made.encoder import Row
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 
@@ -25,10 +25,10 @@ class Recorded:
         return (VECTORS / "recorded" / self.name).read_bytes()
 
     @cached_property
-    def entries(self) -> list[oracle.Framed]:
+    def entries(self) -> list[kafkas_reading.Framed]:
         """Its entries, in their order."""
         text = (VECTORS / "oracle" / f"{self.name}.jsonl").read_text(encoding="utf-8")
-        return oracle.entries_of(text.splitlines())
+        return kafkas_reading.entries_of(text.splitlines())
 
     @cached_property
     def rows(self) -> list[Row]:

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from tests.properties.codecs import FORMS, LEGACY_FORMS, codec_of
-from tests.properties.encoder import (
+from tests.made.codecs import FORMS, LEGACY_FORMS, codec_of
+from tests.made.encoder import (
     CREATE_TIME,
     LOG_APPEND_TIME,
     Batch,

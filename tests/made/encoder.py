@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import crc32c
-from tests.properties.codecs import IDS, codec_of, compress
+from tests.made.codecs import IDS, codec_of, compress
 
 Header = tuple[bytes, bytes | None]
 
@@ -77,20 +77,19 @@ class Batch:
         """All bytes of the batch."""
         attributes = IDS[codec_of(self.form)] | self.timestamp_type << 3 | self.is_transactional << 4
         attributes |= self.is_control << 5 | self.has_delete_horizon << 6
-        covered = struct.pack(
-            ">hiqqqhii",
-            attributes,
-            self._last_offset_delta(),
-            self.base_timestamp,
-            self.highest_timestamp(),
-            self.producer_id,
-            self.producer_epoch,
-            self.base_sequence,
-            len(self.records) if self.count is None else self.count,
+        return pack_batch(
+            self.base_offset,
+            self.compressed() if self.stored is None else self.stored,
+            leader_epoch=self.leader_epoch,
+            attributes=attributes,
+            last_offset_delta=self._last_offset_delta(),
+            base_timestamp=self.base_timestamp,
+            max_timestamp=self.highest_timestamp(),
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+            count=len(self.records) if self.count is None else self.count,
         )
-        covered += self.compressed() if self.stored is None else self.stored
-        body = struct.pack(">ibI", self.leader_epoch, 2, crc32c.crc32c(covered)) + covered
-        return struct.pack(">qi", self.base_offset, len(body)) + body
 
     def content(self) -> bytes:
         """The records, before they are compressed."""
@@ -151,7 +150,8 @@ class Message:
         if self.raw is not None:
             return self.raw
         offset = self.offset if offset is None else offset
-        return _entry(offset, self.magic, self.timestamp_type << 3, self.timestamp, self.key, self.value)
+        attributes = self.timestamp_type << 3
+        return pack_message(offset, self.magic, attributes, self.timestamp, self.key, self.value)
 
     def rows(self) -> list[Row]:
         """What a consumer gets."""
@@ -187,7 +187,7 @@ class Wrapper:
         """All bytes of the entry."""
         value = self.compressed() if self.stored is None else self.stored
         attributes = IDS[codec_of(self.form)] | self.timestamp_type << 3
-        return _entry(self.last_offset(), self.magic, attributes, self.timestamp, None, value)
+        return pack_message(self.last_offset(), self.magic, attributes, self.timestamp, None, value)
 
     def content(self) -> bytes:
         """The messages, before they are compressed."""
@@ -237,15 +237,19 @@ def encode_record(record: Record) -> bytes:
     """A record of a v2 batch, its length included."""
     body = bytearray(struct.pack(">b", record.attributes))
     body += varint(record.timestamp_delta) + varint(record.offset_delta)
-    body += _sized(record.key) + _sized(record.value) + varint(len(record.headers))
+    body += sized(record.key) + sized(record.value) + varint(len(record.headers))
     for key, value in record.headers:
-        body += _sized(key) + _sized(value)
+        body += sized(key) + sized(value)
     return varint(len(body)) + body
 
 
 def varint(value: int) -> bytes:
-    """ZigZag, then seven bits a byte, least significant first: 32 bits and 64 bits look the same."""
-    value = value * 2 if value >= 0 else -value * 2 - 1
+    """ZigZag, then as an unsigned one: 32 bits and 64 bits look the same."""
+    return unsigned_varint(value * 2 if value >= 0 else -value * 2 - 1)
+
+
+def unsigned_varint(value: int) -> bytes:
+    """Seven bits a byte, least significant first."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -260,17 +264,51 @@ def to_long(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _sized(data: bytes | None) -> bytes:
-    return b"\1" if data is None else varint(len(data)) + data
+def sized(data: bytes | None) -> bytes:
+    """Bytes behind their length; null is of length -1."""
+    return varint(-1) if data is None else varint(len(data)) + data
 
 
-def _entry(
-    offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None
+def pack_batch(
+    base_offset: int,
+    payload: bytes,
+    *,
+    leader_epoch: int = 0,
+    magic: int = 2,
+    attributes: int = 0,
+    last_offset_delta: int = 0,
+    base_timestamp: int = 0,
+    max_timestamp: int = 0,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    count: int = 0,
+    wrong_by: int = 0,
 ) -> bytes:
+    """A batch with these fields and this payload; its checksum is right unless `wrong_by` says otherwise."""
+    producer = producer_id, producer_epoch, base_sequence
+    covered = struct.pack(
+        ">hiqqqhii", attributes, last_offset_delta, base_timestamp, max_timestamp, *producer, count
+    )
+    crc = crc32c.crc32c(covered + payload) ^ wrong_by
+    head = struct.pack(">ibI", leader_epoch, magic, crc) + covered
+    return struct.pack(">qi", base_offset, len(head) + len(payload)) + head + payload
+
+
+def pack_message(
+    offset: int,
+    magic: int,
+    attributes: int,
+    timestamp: int,
+    key: bytes | None,
+    value: bytes | None,
+    wrong_by: int = 0,
+) -> bytes:
+    """A message of magic 0 or 1 as an entry; its checksum is right unless `wrong_by` says otherwise."""
     covered = struct.pack(">bb", magic, attributes if magic else attributes & 7)
     if magic == 1:
         covered += struct.pack(">q", timestamp)
     for part in (key, value):
         covered += struct.pack(">i", -1) if part is None else struct.pack(">i", len(part)) + part
-    body = struct.pack(">I", zlib.crc32(covered)) + covered
+    body = struct.pack(">I", zlib.crc32(covered) ^ wrong_by) + covered
     return struct.pack(">qi", offset, len(body)) + body

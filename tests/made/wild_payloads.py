@@ -14,17 +14,8 @@ from typing import NamedTuple
 import lz4.frame
 import snappy
 import zstandard
-from tests.builders.codec_payloads import (
-    XERIAL_HEADER,
-    XERIAL_HEADER_LITTLE_ENDIAN,
-    gzip_member,
-    gzip_member_with,
-    lz4_frame,
-    pieces,
-    xerial,
-    zstd_frame,
-    zstd_skippable,
-)
+from tests.made.codecs import XERIAL_HEADER, gzip_member, lz4_frame, pieces, xerial
+from tests.made.payloads import XERIAL_HEADER_LITTLE_ENDIAN, gzip_member_with, zstd_frame, zstd_skippable
 
 ALL = frozenset({0, 1, 2})
 NONE: frozenset[int] = frozenset()
