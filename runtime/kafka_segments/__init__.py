@@ -85,7 +85,7 @@ _MODULES = {
     "open_partition": "log.open_partition",
     "list_partitions": "query.scan",
     "scan": "query.scan",
-    "read_table": "segment.table",
+    "read_table": "core.segment.table",
     "encode_control": "write.control_batches",
     **dict.fromkeys(_CONVERSION, "write.convert"),
     **dict.fromkeys(_API, "write.api"),
