@@ -22,6 +22,7 @@ from kaitaistruct import KaitaiStream, KaitaiStructError
 from tests.codegen.test_any_bytes_generated import visit
 from tests.codegen.trees import python_class
 from tests.construct.trees import parse, tree_of
+from tests.construct.values import hooks
 from tests.fuzz import (
     beside,
     checks,
@@ -38,7 +39,6 @@ from tests.fuzz import (
 from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
 from tests.made.payloads import WRITERS_OF, mutate, some_content
-from tests.properties.readers import HOOKS
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.core import formats
@@ -136,7 +136,7 @@ def _of_construct(stem: str) -> Target:
     def go(dice: Random) -> tuple[str, None]:
         params, data = damaged_vector(dice, stem)
         try:
-            tree_of(parse(stem, params, data, **({"codecs": HOOKS} if _has_codecs(stem) else {})))
+            tree_of(parse(stem, params, data, **({"codecs": hooks()} if _has_codecs(stem) else {})))
         except ConstructError as error:
             return type(error).__name__, None
         return "parsed", None

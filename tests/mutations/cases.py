@@ -139,6 +139,7 @@ def _change(dice: Random, parts: Parts) -> str:
     if parts.units:
         ways += [(5 if parts.kind == "message" else 45, _piece), (10, _structure)]
         ways += [(20, _stored)] if parts.form != "none" else []
+        ways += [(8, _content)] if parts.kind != "message" else []
         ways += [(3, _recompressed), (0 if parts.kind == "message" else 5, _wild)]
     weights, functions = zip(*ways, strict=True)
     (function,) = dice.choices(functions, weights)
@@ -227,6 +228,12 @@ def _structure(dice: Random, parts: Parts) -> str:
 
 def _whole(data: bytes) -> list[Unit]:
     return [[Piece("more", data)]]
+
+
+def _content(dice: Random, parts: Parts) -> str:
+    """Bytes of records or of messages inside, whatever they are, before they are compressed."""
+    parts.units[:], parts.stored = _whole(edits.content(dice, parts.content())), None
+    return f"{parts.kind}, contents blindly"
 
 
 def _stored(dice: Random, parts: Parts) -> str:

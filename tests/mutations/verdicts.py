@@ -19,7 +19,7 @@ import pyarrow as pa
 from tests.made.encoder import Row
 from tests.made.kafkas_reading import TYPES
 from tests.mutations.utf8 import java_text
-from tests.properties.columns import rows_of
+from tests.properties.readers import rows_of
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.errors import ChecksumMismatchError

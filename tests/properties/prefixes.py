@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tests.made.encoder import LOG_OVERHEAD, V2_HEADER
 from tests.made.recorded import Recorded
-from tests.properties.reading import Reading, Trouble
+from tests.properties.readers import Reading, Trouble
 
 SMALL = 4 << 10
 """Up to this many bytes a file is cut everywhere."""

@@ -1,29 +1,51 @@
-"""The readers that must agree: each generated target, brought into one form.
+"""What our two ways say of a segment, in one form, and the trees of the targets that make trees.
 
-Kaitai: the runtime over the generated classes.
-Construct: the declarations alone. They stop at the first entry that is cut off, and know of no checksums.
+Timestamps are read as the integers that they are: Python has no place for all of them.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 from construct import ConstructError
-from tests.made.codecs import IDS
-from tests.made.encoder import LOG_OVERHEAD, Row, to_long
+from kaitaistruct import KaitaiStream, KaitaiStructError
+from tests.codegen.trees import _tree as kaitai_tree
+from tests.construct.trees import tree_of
+from tests.made.encoder import Header, Row
 from tests.made.kafkas_reading import TYPES
-from tests.properties import legacy
-from tests.properties.columns import read_columns, trouble_of
-from tests.properties.reading import Reader, Reading, Trouble
+from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.core.codecs import decompress
-from kafka_segments_generated.construct import kafka_log_segment as construct_target
+from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment as ConstructSegment
+from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment as KaitaiSegment
 
 
-def read_kaitai(data: bytes) -> Reading:
-    """By `iter_events`."""
+class Trouble(NamedTuple):
+    """A damaged region, the name of its error's class, and the offsets that are said to be lost there."""
+
+    position: int
+    end_position: int
+    error: str
+    lost: tuple[int | None, int | None] | None = None
+
+    def place(self) -> tuple[int, int, str]:
+        """All but the offsets."""
+        return self.position, self.end_position, self.error
+
+
+class Reading(NamedTuple):
+    """All records that were delivered, and all damage, each in the order of the file."""
+
+    rows: list[Row]
+    damage: list[Trouble]
+
+
+def read_rows(data: bytes) -> Reading:
+    """By `iter_events`, over the Kaitai classes."""
     rows: list[Row] = []
     damage: list[Trouble] = []
     with open_segment(data) as segment:
@@ -31,7 +53,7 @@ def read_kaitai(data: bytes) -> Reading:
             if isinstance(event, Record):
                 rows.append(_row(event))
             elif isinstance(event, Damage):
-                damage.append(trouble_of(event))
+                damage.append(_trouble(event))
     return Reading(rows, damage)
 
 
@@ -47,75 +69,79 @@ def _row(record: Record) -> Row:
     )
 
 
-class _Hook:
-    """A codec as the Construct declarations want it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def decompress(self, data: bytes) -> bytes:
-        return decompress(self._name, data)
+def _trouble(damage: Damage) -> Trouble:
+    lost = damage.first_lost_offset, damage.last_lost_offset
+    return Trouble(damage.position, damage.end_position, type(damage.error).__name__, lost)
 
 
-HOOKS = {name: _Hook(name) for name in IDS if name != "none"}
-
-
-def read_construct(data: bytes) -> Reading:
-    """By `KafkaLogSegment.parse`; what is cut off or damaged ends it."""
+def read_columns(data: bytes) -> Reading:
+    """By what `Segment.read_batches` stands on; it has no control records."""
     rows: list[Row] = []
-    position = 0
-    for entry in construct_entries(data):
-        if entry.body is None:
-            cut = [Trouble(position, len(data), "TruncatedError")] if any(data[position:]) else []
-            return Reading(rows, cut)
-        end = position + LOG_OVERHEAD + entry.len_body
-        found, error = _construct_rows(data[position:end])
-        rows += found
-        if error is not None:
-            return Reading(rows, [Trouble(position, end, error)])
-        position = end
-    return Reading(rows, [])
+    damage: list[Trouble] = []
+    with open_segment(data) as segment:
+        for event in segment.iter_columnar(None, (None, None)):
+            if isinstance(event, pa.RecordBatch):
+                rows += rows_of(event)
+            elif isinstance(event, Damage):
+                damage.append(_trouble(event))
+    return Reading(rows, damage)
 
 
-@lru_cache(maxsize=1000)
-def _construct_rows(data: bytes) -> tuple[tuple[Row, ...], str | None]:
-    """The records of one entry, and the name of the error that was met."""
-    try:
-        batch = construct_entries(data)[0].body
-        if batch.magic in (0, 1):
-            return legacy.read(data, construct_entries)
-        if batch.magic == 2 and batch.content.num_records == 0 and not batch.content.payload:
-            return (), None  # lawful, whatever codec it names
-        # Bytes that another magic or codec leaves as they are have no records.
-        records = getattr(batch.content, "records", None)
-        if records is None:
-            return (), "ConstructError"
-        return tuple(_construct_row(batch.content, record.body) for record in records), None
-    except ConstructError:
-        return (), "ConstructError"
-
-
-def construct_entries(data: bytes) -> list[Any]:
-    """The entries of a segment as trees, with codecs for what is compressed."""
-    return list(construct_target.KafkaLogSegment.parse(data, codecs=HOOKS).entries)
-
-
-def _construct_row(batch: Any, body: Any) -> Row:
-    return Row(
-        to_long(body.offset),
-        to_long(body.timestamp),
-        body.timestamp_type,
-        body.key,
-        body.value,
-        tuple((header.key, header.value) for header in body.headers),
-        batch.attributes.is_control,
+def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
+    """The rows of one arrow batch, which is checked."""
+    batch.validate(full=True)
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    return map(
+        Row,
+        columns["offset"].to_pylist(),
+        stored(columns["timestamp"]),
+        columns["timestamp_type"].to_pylist(),
+        columns["key"].to_pylist(),
+        columns["value"].to_pylist(),
+        _headers(columns["headers"]),
     )
 
 
-KAITAI = Reader("kaitai", read_kaitai)
-CONSTRUCT = Reader("construct", read_construct, resyncs=False)
+def _headers(column: pa.ListArray) -> Iterator[tuple[Header, ...]]:
+    ends = column.offsets.to_pylist()
+    inside = column.values
+    pairs = list(zip(inside.field("key").to_pylist(), inside.field("value").to_pylist(), strict=True))
+    return (tuple(pairs[start:end]) for start, end in pairwise(ends))
 
-COLUMNS = Reader("columns", read_columns, gives_control=False)
 
-READERS: list[Reader] = [KAITAI, CONSTRUCT, COLUMNS]
-"""All of them."""
+READERS: dict[str, Callable[[bytes], Reading]] = {"rows": read_rows, "columns": read_columns}
+
+
+def given_by(name: str, rows: Iterable[Row]) -> list[Row]:
+    """Of rows that are right, those that a reader is to give."""
+    return [row for row in rows if name == "rows" or not row.is_control]
+
+
+def assert_read(data: bytes, rows: list[Row]) -> None:
+    """Sound bytes: every reader gives these records, and no damage."""
+    for name, read in READERS.items():
+        reading = read(data)
+        assert reading.rows == given_by(name, rows), name
+        assert reading.damage == [], name
+
+
+def assert_same_trees(data: bytes) -> None:
+    """The Kaitai classes and the Construct declarations make the same of any bytes, or both refuse a part."""
+    try:
+        expected = kaitai_tree(KaitaiSegment(KaitaiStream(BytesIO(data))))
+    except (KaitaiStructError, EOFError) as error:
+        expected = {"error": str(error)}
+    try:
+        found = tree_of(ConstructSegment.parse(data))
+    except ConstructError as error:
+        found = {"error": str(error)}
+    assert _without_words(found) == _without_words(expected), data.hex()
+
+
+def _without_words(tree: Any) -> Any:
+    """The tree with all errors alike: each target has words of its own."""
+    if isinstance(tree, list):
+        return [_without_words(part) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    return "an error" if "error" in tree else {name: _without_words(part) for name, part in tree.items()}

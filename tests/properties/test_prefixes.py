@@ -1,4 +1,5 @@
-"""Cut files: everything in front of the cut entry is delivered, by every target, and the cut one is named.
+"""Cut files: everything in front of the cut entry is delivered, by both ways, and the cut one is named;
+trees have it too.
 
 Files up to 4 KiB are cut at every byte, the others around every boundary; in the short form at a 40th
 of the bytes and around a 20th of the boundaries.
@@ -15,8 +16,7 @@ from tests import forms
 from tests.made.recorded import Recorded, distinct
 from tests.properties import prefixes
 from tests.properties.prefixes import SMALL, Cut
-from tests.properties.readers import READERS
-from tests.properties.reading import Reading
+from tests.properties.readers import Reading, assert_same_trees, given_by, read_columns, read_rows
 
 Tell = Callable[[str, Mapping[str, int]], None]
 
@@ -31,31 +31,16 @@ def name_of(file: Recorded) -> str:
 
 
 def assert_cuts(file: Recorded, cuts: Iterable[Cut]) -> Counter[str]:
-    """Let every reader read all these; returns how many there were, and how many ended in an entry."""
+    """Have all these read; returns how many there were, and how many ended in an entry."""
     counts: Counter[str] = Counter()
     for cut in cuts:
         data, right = file.data[cut.start : cut.end], prefixes.expected(file, cut)
-        resync: Reading | None = None
-        for reader in READERS:
-            reading = reader.read(data)
-            if not reader.resyncs:
-                assert_stops_there(reading, right, (reader.name, cut))
-                continue
-            if resync is None:
-                resync = reading
-                assert is_right(reading, right), cut
-            assert reading.rows == reader.rows(resync.rows), (reader.name, cut)
-            assert reading.damage == resync.damage, (reader.name, cut)
+        by_rows, by_columns = read_rows(data), read_columns(data)
+        assert is_right(by_rows, right), cut
+        assert by_columns == Reading(given_by("columns", by_rows.rows), by_rows.damage), cut
+        assert_same_trees(data)
         counts.update({"cuts": 1, "inside an entry": bool(right.damage)})
     return counts
-
-
-def assert_stops_there(reading: Reading, right: Reading, where: tuple[str, Cut]) -> None:
-    """The records of whole entries, and an end at the cut one."""
-    assert reading.rows == right.rows, where
-    assert [(trouble.position, trouble.error) for trouble in reading.damage] == [
-        (trouble.position, trouble.error) for trouble in right.damage
-    ], where
 
 
 def is_right(reading: Reading, right: Reading) -> bool:
