@@ -11,8 +11,10 @@ import pytest
 import kafka_segments
 from kafka_segments.core.formats.checksum import crc32c
 from kafka_segments.core.segment.index_files import AbortedTxn, read_producer_snapshot, read_transaction_index
+from kafka_segments.core.segment.transactions.log_state import LogState
+from kafka_segments.core.segment.transactions.markers import MarkerValue
+from kafka_segments.core.segment.transactions.state import DataBatch
 from kafka_segments.errors import EncodeError
-from kafka_segments.write.producer_state import Appended, Producers
 
 NAME = "00000000000000000000.log"
 ROW = {"value": b"v"}
@@ -105,17 +107,14 @@ def test_sequences_go_round(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_first", [True, False])
 def test_many_open_transactions_end_in_time(is_first: bool) -> None:
     """Whichever comes first: the oldest is always at hand."""
-    number, producers = 60_000, Producers()
+    number, state = 60_000, LogState()
     for each in range(number):
-        batch = Appended(each, 0, True, each, 0, 0, each, 0, 1)
-        producers.append(batch, is_checked=True)
+        state.append(DataBatch(each, 0, each, each, 0, 0))
     before = time.process_time()
     ended: list[AbortedTxn | None] = []
     for at in range(number):
         each = at if is_first else number - 1 - at
-        ended.append(
-            producers.end((each, 0), number + at, 1, is_abort=True, coordinator_epoch=0, is_checked=True)
-        )
+        ended.append(state.end((each, 0), number + at, 1, MarkerValue(is_abort=True, coordinator_epoch=0)))
     assert time.process_time() - before < 3
     stable = [txn.last_stable_offset for txn in ended if txn is not None]
     assert stable == [at + 1 if is_first else 0 for at in range(number - 1)] + [2 * number]

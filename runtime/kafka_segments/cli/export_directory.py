@@ -15,7 +15,7 @@ from kafka_segments.core.io.outputs import (
     path_of,
     publish_directory,
 )
-from kafka_segments.write.partition_files import write_beside
+from kafka_segments.write.log_writer import write_beside
 
 __all__ = ["write_export"]
 

@@ -20,7 +20,7 @@ from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERT
 from kafka_segments.log.cluster_metadata import QUORUM_STATE, SNAPSHOT, start_error
 from kafka_segments.log.model import PartitionCopy, StoredFile
 from kafka_segments.log.stored_segments import read_file
-from kafka_segments.write.partition_files import write_beside
+from kafka_segments.write.log_writer import write_beside
 
 __all__ = ["metadata_files", "properties_in", "sync_tree", "write_root_files"]
 

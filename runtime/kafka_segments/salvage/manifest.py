@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any
 
 from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.segment.transactions.log_state import LogState
 from kafka_segments.salvage.ledger import Fate, Status
-from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.partition_plan import PartitionPlan
 from kafka_segments.salvage.partition_sink import WrittenSegment
 from kafka_segments.salvage.source_files import SourceFile

@@ -12,27 +12,29 @@ from typing import Any, TypeVar
 from kafka_segments.core.formats.file_names import METADATA_TOPIC
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.outputs import discard_directory, make_directories
-from kafka_segments.core.segment.index_files import LeaderEpoch, read_producer_snapshot
+from kafka_segments.core.segment.index_files import read_producer_snapshot
+from kafka_segments.core.segment.transactions.log_state import LogState
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, raise_unless_file_at_fault
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_file
+from kafka_segments.salvage.batch_epochs import believed_epochs
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.fragments import Fragment, Fragments
 from kafka_segments.salvage.ledger import Ledger
 from kafka_segments.salvage.log_directory import metadata_files
-from kafka_segments.salvage.log_state import LogState
 from kafka_segments.salvage.manifest import PartitionOutcome
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan
-from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment, follow_only
+from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
 from kafka_segments.salvage.quarantine_files import write_quarantine
-from kafka_segments.write.partition_files import write_beside
+from kafka_segments.write.log_writer import LogWriter
 
-__all__ = ["DonePartition", "Job", "epochs_of", "repeated", "salvage_partition", "seeded_state"]
+__all__ = ["DonePartition", "Job", "new_state", "repeated", "salvage_partition", "write_state"]
 
 _Result = TypeVar("_Result")
 _NUM_ATTEMPTS = 3
-_MAX_NAMED = 10
+_MAX_PRODUCERS = 20_000  # of a snapshot; building it takes some KiB for each
+_MAX_OPEN = 10_000  # producers with an open transaction, which take a KiB each
 _LARGEST_SNAPSHOT = 2 << 20  # bytes that are read: of some ten thousand producers
 
 
@@ -152,17 +154,12 @@ def _remove(path: str) -> None:
 
 
 def _done(job: Job, plan: PartitionPlan) -> DonePartition:
-    state = seeded_state(job.places, plan)
+    state = _seeded_state(job.places, plan)
     beside: dict[str, bytes] = {}
     if plan.topic == METADATA_TOPIC:
         beside, wrong = metadata_files(job.places, [one.copy for one in plan.ranked.copies])
         plan.notes += wrong
-    if job.directory is None:
-        segments = _planned_segments(plan)
-        follow_only(state, plan.files, plan.ledger.pieces(), plan.gaps())
-        epochs_of(plan, state)  # for its note
-    else:
-        segments = _write(job, plan, state, beside)
+    segments = _write(job, plan, state, beside)
     outcome = PartitionOutcome(plan, segments, state, job.retention_ms, job.now_ms)
     text = job.fragments.add(outcome.text())
     summary = job.fragments.add([json.dumps(outcome.summary())])
@@ -179,49 +176,50 @@ def _done(job: Job, plan: PartitionPlan) -> DonePartition:
     )
 
 
-def _planned_segments(plan: PartitionPlan) -> list[WrittenSegment]:
-    """Return the segments that a result would have."""
-    found: dict[int, WrittenSegment] = {}
-    for piece in plan.ledger.pieces():
-        name = f"{piece.segment:020d}.log"
-        segment = found.setdefault(piece.segment, WrittenSegment(name, piece.segment))
-        segment.note(piece)
-    for base in plan.empty_segments:
-        found[base] = WrittenSegment(f"{base:020d}.log", base)
-    return [found[base] for base in sorted(found)]
-
-
 def _write(
     job: Job, plan: PartitionPlan, state: LogState, beside: Mapping[str, bytes]
 ) -> list[WrittenSegment]:
-    assert job.directory is not None  # no dry run
-    name = f"{plan.topic}-{plan.partition}"
-    places = [os.path.join(one, "log", name) for one in (job.directory, job.named)]
-    make_directories(places[0])
-    with closing(
-        PartitionSink(
-            *places,
-            state=state,
-            files=plan.files,
-            digests=job.digests,
-            known=plan.digests,
-            progress=job.progress,
-        )
-    ) as sink:
+    """Write the result, or find out what a dry run would write."""
+    name, writer = f"{plan.topic}-{plan.partition}", None
+    kinds = ("log", "quarantine")
+    places = [[os.path.join(one or "", kind, name) for one in (job.directory, job.named)] for kind in kinds]
+    if job.directory is not None:
+        make_directories(places[0][0])
+        writer = LogWriter(*places[0], syncs=False)  # the whole directory is synced at the end
+    with closing(PartitionSink(state, plan.files, writer, job.digests, plan.digests, job.progress)) as sink:
         segments = list(sink.write(plan.ledger.pieces(), plan.gaps()))
         segments += [sink.write_empty(base) for base in plan.empty_segments]
         segments.sort(key=lambda one: one.base_offset)
-        sink.write_small_files(plan.end_offset, epochs_of(plan, state), plan.ranked.log.topic_id)
-    for file, content in beside.items():
-        write_beside(places[0], places[1], file, content, syncs=False)
-    kept = [os.path.join(one, "quarantine", name) for one in (job.directory, job.named)]
-    write_quarantine(plan, job.progress, *kept)
+        write_state(plan, state, writer)
+    if writer is not None:
+        for file, content in beside.items():
+            writer.write_file(file, content)
+        write_quarantine(plan, job.progress, *places[1])
     return segments
 
 
-def seeded_state(places: Places, plan: PartitionPlan) -> LogState:
+def write_state(plan: PartitionPlan, state: LogState, writer: LogWriter | None) -> None:
+    """Write what is beside the segments of a result; without a writer, only note what is wrong with it."""
+    lineage = Lineage.of(plan.ranked.log.leader_epochs, plan.end_offset)
+    epochs, notes = believed_epochs(lineage, state.epochs, plan.start_offset)
+    plan.notes += notes
+    if writer is not None:
+        writer.write_state(
+            end_offset=plan.end_offset,
+            producers=state.snapshot(),
+            epochs=[(one.epoch, one.start_offset) for one in epochs],
+            topic_id=plan.ranked.log.topic_id,
+        )
+
+
+def new_state(plan: PartitionPlan) -> LogState:
+    """Return the state of a log that begins where the result does."""
+    return LogState(plan.start_offset, most_producers=_MAX_PRODUCERS, most_open=_MAX_OPEN)
+
+
+def _seeded_state(places: Places, plan: PartitionPlan) -> LogState:
     """Return the state before the first batch: that of the snapshot at the log's start, if there is one."""
-    state = LogState(plan.start_offset)
+    state = new_state(plan)
     first = next(iter(plan.ranked.copies[0].copy.segments), None)
     snapshot = None if first is None else first.beside.get("snapshot")
     if first is None or snapshot is None or first.base_offset != plan.choice.start_offset:
@@ -236,30 +234,3 @@ def seeded_state(places: Places, plan: PartitionPlan) -> LogState:
         raise_unless_file_at_fault(error)
         plan.notes.append(f"{error}; the producers before the first batch are not known")
     return state
-
-
-def epochs_of(plan: PartitionPlan, state: LogState) -> list[LeaderEpoch]:
-    """Return the leader epochs of the result: of its copies' checkpoints, then of later batches.
-
-    Checkpoints that batches contradict are left aside, which becomes a note of the plan.
-    """
-    lineage = Lineage.of(plan.ranked.log.leader_epochs, plan.end_offset)
-    wrong = state.epochs.settle(lineage)
-    plan.notes += [
-        f"the batches that begin with offsets {one.first} to {one.last} have leader epoch {one.epoch}, "
-        "which their neighbours or leader-epoch-checkpoint contradict; no checksum covers it, so it is "
-        "ignored, but followers may refuse them"
-        for one in wrong[:_MAX_NAMED]
-    ]
-    if len(wrong) > _MAX_NAMED:
-        plan.notes.append(f"and {len(wrong) - _MAX_NAMED} more such runs of batches")
-    if state.epochs.contradict(lineage):
-        plan.notes.append(
-            "leader-epoch-checkpoint has other epochs than the batches, and was rebuilt from them"
-        )
-        lineage = Lineage((), plan.end_offset)
-    found = [*lineage.entries, *state.epochs.after(lineage)]
-    begun = [one for one in found if one.start_offset <= plan.start_offset]
-    later = [one for one in found if one.start_offset > plan.start_offset]
-    # The first entry moves with the log's start (LeaderEpochFileCache.truncateFromStart).
-    return [LeaderEpoch(begun[-1].epoch, plan.start_offset), *later] if begun else later

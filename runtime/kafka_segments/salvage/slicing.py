@@ -30,12 +30,12 @@ from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, Status
 from kafka_segments.salvage.log_directory import sync_tree
-from kafka_segments.salvage.log_state import LogState
-from kafka_segments.salvage.partition_job import epochs_of, repeated
+from kafka_segments.salvage.partition_job import new_state, repeated, write_state
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
 from kafka_segments.salvage.salvaging import Progress, check_destination
 from kafka_segments.salvage.survey import heads_in
+from kafka_segments.write.log_writer import LogWriter
 
 __all__ = ["SliceRange", "Sliced", "slice_partition"]
 
@@ -189,15 +189,8 @@ def _written(
     with Digests() as digests, closing(Ledger()) as ledger:
         plan = make_plan(places, copies, ledger=ledger, digests=None, progress=progress)
         with closing(plan.files):
-            sink = PartitionSink(
-                *directories,
-                state=LogState(plan.start_offset),
-                files=plan.files,
-                digests=digests,
-                known={},
-                progress=progress,
-            )
-            with closing(sink):
+            writer = LogWriter(*directories, syncs=False)  # `sync_tree` does it
+            with closing(PartitionSink(new_state(plan), plan.files, writer, digests, {}, progress)) as sink:
                 return _write(plan, wanted, sink)
 
 
@@ -218,7 +211,7 @@ def _write(plan: PartitionPlan, wanted: SliceRange, sink: PartitionSink) -> Slic
     start = segments[0].base_offset
     end = start if last is None else last + 1
     bounded = replace(plan, start_offset=start, end_offset=end)
-    sink.write_small_files(end, epochs_of(bounded, sink.state), plan.ranked.log.topic_id)
+    write_state(bounded, sink.state, sink.writer)
     files = (file for file in plan.files if not file.is_lawful)
     fates = (fate for file in files for fate in plan.ledger.fates(file.number))
     unused, num_unused = _some_of(fate for fate in fates if _is_lost(fate, wanted))

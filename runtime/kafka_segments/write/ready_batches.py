@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from kafka_segments.core.formats.entries import Batch, Record
-from kafka_segments.core.segment.columnar.entry_table import row_of
 from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import OptionError
-from kafka_segments.write.encoder import EncodedBatches
+from kafka_segments.write.index_writer import BatchColumns
 from kafka_segments.write.refusals import refused
-from kafka_segments_generated.columns import kafka_log_segment
-from kafka_segments_generated.columns.kafka_log_segment import (
-    COL_BASE_OFFSET,
-    COL_END_POSITION,
-    COL_LAST_OFFSET_DELTA,
-    COL_POSITION,
-)
 
 __all__ = ["ReadyBatches", "read_ready_batches"]
 
@@ -32,14 +21,29 @@ class ReadyBatches:
     """Consecutive batches, the last of which may be a control batch.
 
     Attributes:
-        piece: their bytes and heads.
-        batches: their headers.
+        data: their bytes.
+        batches: their headers, of wrappers with their first offsets.
         control: the first record of the control batch.
     """
 
-    piece: EncodedBatches
+    data: memoryview
     batches: tuple[Batch, ...]
     control: Record | None
+
+    @property
+    def first_offsets(self) -> list[int]:
+        """The first offset of each."""
+        return [_first_offset(one) for one in self.batches]
+
+    def columns(self) -> BatchColumns:
+        """Return what is indexed of them."""
+        start = self.batches[0].position
+        return BatchColumns(
+            [one.position - start for one in self.batches],
+            [one.end_position - start for one in self.batches],
+            [one.last_offset for one in self.batches],
+            [one.max_timestamp for one in self.batches],
+        )
 
 
 def read_ready_batches(encoded: bytes | memoryview, last_offset: int) -> Iterator[ReadyBatches]:
@@ -61,7 +65,7 @@ def read_ready_batches(encoded: bytes | memoryview, last_offset: int) -> Iterato
     group: list[Batch] = []
     with open_segment(data) as segment:
         for batch, control in _iter_batches(segment):
-            first = batch.last_offset if batch.base_offset is None else batch.base_offset
+            first = _first_offset(batch)
             if first <= last_offset or batch.last_offset < first:
                 raise refused("offset_order", f"it comes after offset {last_offset}", offset=first)
             last_offset = batch.last_offset
@@ -95,17 +99,8 @@ def _is_opened(batch: Batch) -> bool:
 
 
 def _group(data: memoryview, batches: list[Batch], control: Record | None) -> ReadyBatches:
-    start, end = batches[0].position, batches[-1].end_position
-    heads = np.concatenate([_head(batch, start) for batch in batches])
-    piece = EncodedBatches(data[start:end], heads)
-    return ReadyBatches(piece, tuple(batches), control)
+    return ReadyBatches(data[batches[0].position : batches[-1].end_position], tuple(batches), control)
 
 
-def _head(batch: Batch, start: int) -> Any:
-    row = row_of(batch, kafka_log_segment)
-    base_offset = batch.last_offset if batch.base_offset is None else batch.base_offset
-    row[0, COL_POSITION] -= start
-    row[0, COL_END_POSITION] -= start
-    row[0, COL_BASE_OFFSET] = base_offset
-    row[0, COL_LAST_OFFSET_DELTA] = batch.last_offset - base_offset
-    return row
+def _first_offset(batch: Batch) -> int:
+    return batch.last_offset if batch.base_offset is None else batch.base_offset

@@ -1,7 +1,7 @@
 """Writers of segments and partitions: the public interface.
 
-Strategy: all data become pieces of encoded batches with their heads (`encoder.EncodedBatches`); a `Store`
-takes them, and `Producers` decides which are valid and what the transaction index gets.
+Strategy: all data become pieces of encoded batches with their heads (`encoder.EncodedBatches`); a `LogWriter`
+takes them, and `LogState` decides which are valid and what the transaction index gets.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Any, Unpack
 from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.core.io.outputs import path_of
 from kafka_segments.core.segment.index_files import AbortedTxn
+from kafka_segments.core.segment.transactions.log_state import LogState, Refuse, data_batch, go_on
+from kafka_segments.core.segment.transactions.markers import marker_of
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.write import batch_options
@@ -30,19 +32,14 @@ from kafka_segments.write.control_batches import MARKERS, Control, encode_contro
 from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import EncodingStart
 from kafka_segments.write.inputs import Data
-from kafka_segments.write.producer_state import Appended, Producers
-from kafka_segments.write.ready_batches import read_ready_batches
-from kafka_segments.write.segment_files import OneSegment, PartitionFiles, Store
-from kafka_segments_generated.columns.kafka_log_segment import (
-    COL_BASE_OFFSET,
-    COL_LAST_OFFSET_DELTA,
-    COL_NUM_RECORDS,
-)
+from kafka_segments.write.log_writer import DEFAULT_INTERVAL, LogWriter, OneSegment, PartitionFiles
+from kafka_segments.write.ready_batches import ReadyBatches, read_ready_batches
+from kafka_segments.write.refusals import refused
+from kafka_segments_generated.columns.kafka_log_segment import COL_NUM_RECORDS
 
 __all__ = ["SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment"]
 
 _DEFAULT_SEGMENT_BYTES = 1 << 30
-_DEFAULT_INTERVAL = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def open_writer(
     path: str | PathLike[str],
     *,
     index: bool = True,
-    index_interval_bytes: int = _DEFAULT_INTERVAL,
+    index_interval_bytes: int = DEFAULT_INTERVAL,
     segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
     **options: Unpack[Options],
 ) -> SegmentWriter:
@@ -111,7 +108,7 @@ def open_partition_writer(
     directory: str | PathLike[str],
     *,
     index: bool = True,
-    index_interval_bytes: int = _DEFAULT_INTERVAL,
+    index_interval_bytes: int = DEFAULT_INTERVAL,
     segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
     **options: Unpack[Options],
 ) -> SegmentWriter:
@@ -143,7 +140,7 @@ def write_segment(
     data: Data,
     *,
     index: bool = True,
-    index_interval_bytes: int = _DEFAULT_INTERVAL,
+    index_interval_bytes: int = DEFAULT_INTERVAL,
     segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
     **options: Unpack[Options],
 ) -> Written:
@@ -170,7 +167,7 @@ def _names(function: Callable[..., bytes], *taken: str) -> set[str]:
     return set(signature(function).parameters) - set(taken)
 
 
-def _discard_unfinished(store: Store, process: int) -> None:
+def _discard_unfinished(store: LogWriter, process: int) -> None:
     """Remove the files of a writer that was collected as garbage, or not closed before exit."""
     if os.getpid() != process:
         return  # a fork of the process that wrote
@@ -192,9 +189,9 @@ class SegmentWriter:
         next_offset: the offset of the next record, if the data have no offsets.
     """
 
-    def __init__(self, store: Store, options: BatchOptions) -> None:
+    def __init__(self, store: LogWriter, options: BatchOptions) -> None:
         self._store, self._options = store, options
-        self._producers = Producers()
+        self._state = LogState(0)
         self.next_offset = (store.base_offset or 0) if options.base_offset is None else options.base_offset
         self._last_offset = -1
         self._first_offset: int | None = None
@@ -233,13 +230,15 @@ class SegmentWriter:
         if checked.producer_id >= 0 and options.get("base_sequence") is None:
             # The writer's option is a producer's first sequence number; it continues from call to call.
             known = checked.producer_id, checked.producer_epoch
-            sequence = self._producers.next_sequence(*known, first=checked.base_sequence or 0)
+            sequence = self._state.next_sequence(*known, first=checked.base_sequence or 0)
         first = options.get("base_offset")
         start = EncodingStart(self.next_offset if first is None else first, self._last_offset, sequence)
         with self._aborting():
             for piece in iter_pieces(data, checked, start):
-                self._note_producer(checked, piece.heads)
-                self._put(piece)
+                if len(piece.heads):
+                    if checked.producer_id != -1:
+                        self._state.append(piece.of_producer(checked), _refuse)
+                    self._put(piece, int(piece.heads[:, COL_NUM_RECORDS].sum()))
 
     def write_control(self, records: Iterable[Control], *, timestamp: int, **options: Any) -> None:
         """Append a control batch; see `encode_control` for records and options."""
@@ -312,8 +311,8 @@ class SegmentWriter:
             return self._written
         self._ensure_open()
         with self._aborting():
-            if self._first_offset is not None:
-                self._store.note_producers(self.next_offset, self._producers)
+            if self._first_offset is not None and self._store.interval is not None:
+                self._store.write_state(end_offset=self.next_offset, producers=self._state.snapshot())
             paths = self._store.publish()
         self._end.detach()
         last = None if self._first_offset is None else self._last_offset
@@ -348,53 +347,41 @@ class SegmentWriter:
             raise
 
     def _append(self, encoded: bytes | memoryview, *, is_checked: bool) -> None:
+        refuse = _refuse if is_checked else go_on
         for part in read_ready_batches(encoded, self._last_offset):
             aborted = None
             for batch in part.batches:
+                if batch.producer_id < 0:
+                    continue
                 if batch.is_control:
-                    aborted = self._end_transaction(batch, part.control, is_checked=is_checked)
-                elif batch.producer_id >= 0:
-                    self._producers.append(Appended.by_batch(batch), is_checked=is_checked)
-            self._put(part.piece)
-            if aborted is not None:
-                self._store.abort_transaction(aborted)
+                    aborted = self._end_transaction(batch, part.control, refuse)
+                else:
+                    self._state.append(data_batch(batch), refuse)
+            self._put(part, sum(one.num_records or 0 for one in part.batches))
+            if aborted is not None and self._store.segment is not None:
+                self._store.segment.abort(aborted)
 
-    def _end_transaction(self, batch: Batch, record: Record | None, *, is_checked: bool) -> AbortedTxn | None:
-        """Record a marker; return the aborted transaction, if there is one.
-
-        A control batch without a producer, or of another type, ends no transaction.
-        """
-        control = None if record is None else record.control
-        if record is None or control is None or batch.producer_id < 0:
-            return None
-        if control.type not in MARKERS or control.value is None:
+    def _end_transaction(self, batch: Batch, record: Record | None, refuse: Refuse) -> AbortedTxn | None:
+        """Record a marker; return the aborted transaction, if there is one."""
+        marker = marker_of(record)
+        if record is None or marker is None:
             return None
         assert batch.base_offset is not None  # magic 2 always has one
-        return self._producers.end(
-            (batch.producer_id, batch.producer_epoch),
-            batch.base_offset,
-            record.timestamp,
-            is_abort=control.type == "ABORT",
-            coordinator_epoch=control.value["coordinator_epoch"],
-            is_checked=is_checked,
-        )
+        producer = batch.producer_id, batch.producer_epoch
+        return self._state.end(producer, batch.base_offset, record.timestamp, marker, refuse)
 
-    def _note_producer(self, options: BatchOptions, heads: Any) -> None:
-        """Check batches against the state of their producer."""
-        if options.producer_id != -1 and len(heads):
-            self._producers.append(Appended.by_heads(options, heads), is_checked=True)
-
-    def _put(self, piece: EncodedBatches) -> None:
-        """Write batches to the store, and count them."""
-        heads = piece.heads
-        if not len(heads):
-            return
-        first, last = heads[0], heads[-1]
+    def _put(self, piece: EncodedBatches | ReadyBatches, num_records: int) -> None:
+        """Write batches, of which there are some, and count them."""
+        first_offsets, batches = piece.first_offsets, piece.columns()
         if self._first_offset is None:
-            self._first_offset = int(first[COL_BASE_OFFSET])
-        self._store.write(piece)
-        self._last_offset = int(last[COL_BASE_OFFSET] + last[COL_LAST_OFFSET_DELTA])
+            self._first_offset = int(first_offsets[0])
+        self._store.append(piece.data, batches, first_offsets)
+        self._last_offset = batches.last_offsets[-1]
         self.next_offset = self._last_offset + 1
-        self._num_batches += len(heads)
-        self._num_records += int(heads[:, COL_NUM_RECORDS].sum())
+        self._num_batches += len(batches.positions)
+        self._num_records += num_records
         self._num_bytes += len(piece.data)
+
+
+def _refuse(rule: str, found: str, offset: int) -> None:
+    raise refused(rule, found, offset=offset)

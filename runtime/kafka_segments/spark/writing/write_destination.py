@@ -22,7 +22,7 @@ from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.errors import EncodeError, OptionError, OutputError
 from kafka_segments.spark.writing.write_options import WriteOptions
 from kafka_segments.spark.writing.write_tasks import SORT_ADVICE, Piece
-from kafka_segments.write.partition_files import write_partition_files
+from kafka_segments.write.log_writer import LogWriter
 
 __all__ = ["WriteDestination"]
 
@@ -112,13 +112,10 @@ class WriteDestination:
         outputs.make_directories(made)
         for name, parts in by_name.items():
             directory = os.path.join(made, str(name))
-            outputs.make_directory(directory, os.path.join(self.path, str(name)))
-            write_partition_files(
-                directory,
-                leader_epoch=options.leader_epoch,
-                start_offset=parts[0].first_offset,
-                topic_id=topic_ids[name.topic],
-            )
+            named = os.path.join(self.path, str(name))
+            outputs.make_directory(directory, named)
+            epochs = [(options.leader_epoch, parts[0].first_offset)]
+            LogWriter(directory, named).write_state(epochs=epochs, topic_id=topic_ids[name.topic])
             _join(parts, directory)
         if self.is_added_to:
             outputs.add_directories(made, self.real, self.path, [str(name) for name in by_name])

@@ -125,7 +125,7 @@ class _Steps:
         is_usual = entries.value(row, "num_records") == 1 and entries.value(row, "codec") == 0
         batch = partial(self._scan.batch_at, entries.value(row, "position"))
         try:
-            is_abort = self._markers.read(
+            marker = self._markers.read(
                 memoryview(self._headers.window)[start:end], is_usual=is_usual, batch=batch
             )
         except KafkaFormatError as error:
@@ -133,5 +133,5 @@ class _Steps:
                 self._scan.sound_offset = entries.last_offset(row - 1)
             yield Lost(self._scan.damage_of(batch(), error, None), producer_id)
             return
-        if is_abort is not None:
-            yield Marker(producer_id, offset, is_abort)
+        if marker is not None:
+            yield Marker(producer_id, offset, marker.is_abort)

@@ -82,7 +82,7 @@ class DoubtfulTransaction:
 
 @dataclass(frozen=True, slots=True)
 class DataBatch:
-    """The header fields of a transactional batch that matter to its transaction."""
+    """The header fields of a producer's batch that matter to its transaction, or to the producer's state."""
 
     producer_id: int
     producer_epoch: int
@@ -90,6 +90,9 @@ class DataBatch:
     last_offset: int
     base_sequence: int
     last_sequence: int
+    is_transactional: bool = True
+    offset_delta: int = 0
+    timestamp: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +249,7 @@ class Transactions:
         if not self._keeps_ended:
             return
         if is_abort and state is not None and begin is not None:
-            stable = self._first_unstable(offset + 1)
+            stable = self.first_unstable(offset + 1)
             self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
             self._exclude(producer_id, state, offset)
         elif is_abort:
@@ -286,7 +289,7 @@ class Transactions:
 
     def last_stable_offset(self, log_start_offset: int) -> int:
         """Return where a reader of committed records stops; at least the log start (as in UnifiedLog)."""
-        return max(self._first_unstable(self.end_offset), log_start_offset)
+        return max(self.first_unstable(self.end_offset), log_start_offset)
 
     def _doubt_of(self, state: _Open) -> Damage | None:
         """Return where an open transaction may have ended: any damage, if offsets are out of order."""
@@ -304,8 +307,18 @@ class Transactions:
             self._firsts = [(state.first_offset, producer_id) for producer_id, state in self._open.items()]
             heapify(self._firsts)
 
-    def _first_unstable(self, default: int) -> int:
-        """Return the first offset of the earliest open transaction."""
+    def first_open(self, producer_id: int) -> int | None:
+        """Return the first offset of a producer's open transaction; None without one."""
+        state = self._open.get(producer_id)
+        return None if state is None else state.first_offset
+
+    @property
+    def num_open(self) -> int:
+        """How many transactions are open."""
+        return len(self._open)
+
+    def first_unstable(self, default: int) -> int:
+        """Return the first offset of the earliest open transaction; `default` without one."""
         while self._firsts:
             first_offset, producer_id = self._firsts[0]
             state = self._open.get(producer_id)
