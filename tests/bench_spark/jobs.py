@@ -16,7 +16,8 @@ from tests.bench_spark.corpus import NUM_VALUES, record_batch, timed
 
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
 from kafka_segments.ingest.files.parquet import ParquetFile
-from kafka_segments.ingest.job import Request, ingest, plan_ingest
+from kafka_segments.ingest.job import ingest
+from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.query.query_options import query_of
 
 # Those of Spark's `kafka` source; topic and partition are in the directories' names.

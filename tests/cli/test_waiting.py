@@ -20,7 +20,11 @@ SLOW = {
     "plan": ("kafka_segments.cli.plan.plan", [CLEAN], "planning partitions: 1 ("),
     "aborted": ("kafka_segments.cli.aborted.discover", [CLEAN], "listing segments ("),
     "dump": ("kafka_segments.core.segment.segment.Segment.iter_events", [SEGMENT], "reading "),
-    "ingest": ("kafka_segments.ingest.job.plan_ingest", [CLEAN, "OUT"], "listing and opening segments ("),
+    "ingest": (
+        "kafka_segments.ingest.run_plan.plan_ingest",
+        [CLEAN, "OUT"],
+        "listing and opening segments (",
+    ),
 }
 PROGRAM = """
 import importlib, sys, time

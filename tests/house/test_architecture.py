@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
 from tools import picture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +33,43 @@ def test_there_are_few_rooms_on_few_floors() -> None:
     assert len(found) <= 20
     assert max(picture.floors(found).values()) <= 8
     assert sum(map(len, found.values())) <= 90
+
+
+def imports_within(room: str) -> dict[str, set[str]]:
+    """The modules of a room that each of its modules imports, also in functions or for types alone."""
+    found = {}
+    files = {".".join(one.relative_to(RUNTIME).with_suffix("").parts): one for one in RUNTIME.rglob("*.py")}
+    for name, path in files.items():
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        froms = [one for one in nodes if isinstance(one, ast.ImportFrom) and one.module]
+        named = {
+            f"{one.module}{ending}" for one in froms for ending in ("", *(f".{a.name}" for a in one.names))
+        }
+        named = {one.removeprefix("kafka_segments.") for one in named}
+        found[name] = {one for one in files if one.removesuffix(".__init__") in named and one != name}
+    return {name: others for name, others in found.items() if name.split(".")[0] == room}
+
+
+def circle_in(found: dict[str, set[str]], *, of_folders: bool = False) -> list[str]:
+    """Modules that import each other in a circle, or folders; empty if there are none."""
+    joined = defaultdict[str, set[str]](set)
+    for name, others in found.items():
+        folder = name.rpartition(".")[0] if of_folders else name
+        joined[folder] |= {one.rpartition(".")[0] if of_folders else one for one in others} - {folder}
+    try:
+        TopologicalSorter(joined).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("room", ["ingest", "spark"])
+def test_no_room_has_a_circle_inside(room: str) -> None:
+    found = imports_within(room)
+    assert (circle_in(found), circle_in(found, of_folders=True)) == ([], [])
+    found[f"{room}.planning"] = {f"{room}.low.part"}
+    found[f"{room}.low.part"] = {f"{room}.above"}
+    assert set(circle_in(found, of_folders=True)) == {room, f"{room}.low"}
 
 
 def test_modules_that_the_page_names_exist() -> None:

@@ -20,10 +20,10 @@ from typing import Any
 from kafka_segments.cli.main import main
 from kafka_segments.core.io import stored_objects
 from kafka_segments.ingest import engines
-from kafka_segments.ingest.files import local_table_files, stored_table_files
 from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.runs import local_table_files, table_files
 from kafka_segments.ingest.runs.run_log import RunLog
-from kafka_segments.ingest.tables.parquet_table import ParquetTable
+from kafka_segments.ingest.tables.table_base import ParquetTable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -81,7 +81,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "in the sweep": _patch(local_table_files.shutil, "rmtree", before),
 }
 
-_Files, _Objects = stored_table_files.StoredTableFiles, stored_objects.StoredObjects
+_Files, _Objects = table_files.StoredTableFiles, stored_objects.StoredObjects
 STORE_POINTS: dict[str, Callable[[], None]] = {
     "a file is half written": POINTS["a file is half written"],
     "in an upload": _patch(stored_objects.ObjectOutput, "_send", before, 2),

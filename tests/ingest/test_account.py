@@ -13,8 +13,7 @@ from tests.spark import kafka_rows
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import AccountError
-from kafka_segments.ingest.counting_reader import SplitCounts
-from kafka_segments.ingest.runs.account import Account, account_of, lost_spans, merged
+from kafka_segments.ingest.runs.account import Account, SplitCounts, account_of, lost_spans, merged
 from kafka_segments.log.findings import Finding, Kind
 
 COMMITTED = ("--isolation", "read_committed")

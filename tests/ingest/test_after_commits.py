@@ -15,7 +15,7 @@ from tests.spark import kafka_rows
 from kafka_segments.cli.main import main
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.ingest import transactional
-from kafka_segments.ingest.tables.parquet_table import ParquetTable
+from kafka_segments.ingest.tables.table_base import ParquetTable
 
 TRANSACTIONS = kafka_rows.RECORDED / "kafka-4.3/clean/transactions-0"
 

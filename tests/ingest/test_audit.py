@@ -15,9 +15,8 @@ from tests.made.directories import append, run_of
 from tests.spark.test_reader import flipped
 
 from kafka_segments.errors import OutputError
-from kafka_segments.ingest.files.local_table_files import LocalTableFiles
-from kafka_segments.ingest.runs.history import files_by_partition
-from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
+from kafka_segments.ingest.runs.run_log import RunLog, files_by_partition
 from kafka_segments.ingest.runs.run_state import DataFile
 
 

@@ -16,7 +16,8 @@ from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError, OutputError
 from kafka_segments.ingest.compact import compact
 from kafka_segments.ingest.engines import LocalEngine
-from kafka_segments.ingest.job import IngestPlan, Request, ingest, plan_ingest
+from kafka_segments.ingest.job import ingest
+from kafka_segments.ingest.run_plan import IngestPlan, Request, plan_ingest
 from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.query import Query
 

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
-from kafka_segments.ingest.files.dictionaries import _leaves, repeating_columns
 from kafka_segments.ingest.files.layouts import LAYOUTS
-from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.files.parquet import ParquetFile, _leaves, repeating_columns
 
 SCHEMAS = {None: SCHEMA} | {name: pa.schema([one.field for one in own]) for name, own in LAYOUTS.items()}
 

@@ -15,7 +15,6 @@ from tests.ingest.ingested import Run, parquet_rows
 from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 
-from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.run_log import RunLog
 
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
@@ -46,7 +45,8 @@ def test_what_was_swept_is_told(ingest: Run, tmp_path: Path) -> None:
     logs, out = append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent, tmp_path / "out"
 
     def left_by_a_run() -> Path:
-        path = Path(staging.staging_of(str(out), staging.new_run(RunLog(str(out)), 0)))
+        log = RunLog(str(out))
+        path = Path(log.staging_of(log.begin(0)))
         path.mkdir(parents=True)
         (path / "part.parquet").touch()
         return path

@@ -19,7 +19,8 @@ from kafka_segments.cli.main import main
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import OutputError, TimestampRangeError
 from kafka_segments.ingest.engines import LocalEngine
-from kafka_segments.ingest.job import Request, ingest, plan_ingest
+from kafka_segments.ingest.job import ingest
+from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.query.query import Query, Topics
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,8 +21,8 @@ from kafka_segments.cli.main import main
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError
 from kafka_segments.ingest.engines import LocalEngine
-from kafka_segments.ingest.job import Request, plan_ingest
 from kafka_segments.ingest.job import ingest as ingest_run
+from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.query import Query

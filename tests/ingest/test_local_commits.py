@@ -13,8 +13,8 @@ from tests.made.directories import append, run_of
 
 from kafka_segments.core.io import outputs
 from kafka_segments.errors import OutputError, UndecidedRunError
-from kafka_segments.ingest.files import local_table_files
-from kafka_segments.ingest.files.local_table_files import LocalTableFiles
+from kafka_segments.ingest.runs import local_table_files
+from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
 
 
 def failing(error: BaseException) -> Any:

@@ -20,7 +20,8 @@ import kafka_segments
 from kafka_segments.errors import TruncatedLogError
 from kafka_segments.ingest import splits
 from kafka_segments.ingest.engines import LocalEngine
-from kafka_segments.ingest.job import Request, ingest, plan_ingest
+from kafka_segments.ingest.job import ingest
+from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.query.query import Limits, Query
 

@@ -17,10 +17,9 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.ingest.destination import check_destination, is_surely_text, partition_path
 from kafka_segments.ingest.files.parquet import ParquetFile
-from kafka_segments.ingest.files.table_files import table_files
-from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import RunState, TableSettings
+from kafka_segments.ingest.runs.table_files import table_files
 from kafka_segments.ingest.splits import pack
 from kafka_segments.ingest.task import WriteSettings, WriteTask
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
@@ -81,8 +80,8 @@ def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
     directory = append(tmp_path / "t-0", *run_of(0, 6))
     path = directory / f"{0:020}.log"
     log = RunLog(str(tmp_path / "out"))
-    run_id = staging.new_run(log, 0)
-    root = staging.staging_of(log.destination, run_id)
+    run_id = log.begin(0)
+    root = log.staging_of(run_id)
     assert not os.path.exists(root)
     task = WriteTask(
         (split_of(str(path), 0, path.stat().st_size),),
@@ -95,8 +94,8 @@ def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
     assert (file.num_rows, file.first_offset, file.last_offset) == (6, 0, 5)
     log.files.publish(root, log.destination, [file.path])
     log.files.publish(root, log.destination, [file.path])  # again, as a run does after a kill
-    assert staging.sweep(log, 0) == []
-    assert staging.sweep(log, 1) == [root]
+    assert log.sweep(0) == []
+    assert log.sweep(1) == [root]
     found = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert [path.relative_to(tmp_path / "out").as_posix() for path in found] == [file.path]
     log.files.publish(root, log.destination, [lost.files[0].path])  # nothing waits there any more
@@ -162,13 +161,13 @@ def test_runs_come_back_as_they_were(tmp_path: Path) -> None:
 def test_what_is_left_is_removed_as_far_as_it_is_ours(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     log = RunLog(str(out))
-    staging.discard(log, staging.new_run(log, 0))
+    log.discard(log.begin(0))
     assert not out.exists()
     assert (tmp_path / "deep").exists()
     out.mkdir()
     (out / "mine").touch()
-    staging.discard(log, staging.new_run(log, 0))
+    log.discard(log.begin(0))
     assert os.listdir(out) == ["mine"]
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):
-        staging.new_run(RunLog(str(tmp_path / "file" / "out")), 0)
+        RunLog(str(tmp_path / "file" / "out")).begin(0)

@@ -14,9 +14,8 @@ from tests.made import directories
 from tests.made.directories import append, run_of
 
 from kafka_segments.errors import UndecidedRunError
-from kafka_segments.ingest.files.local_table_files import LocalTableFiles
-from kafka_segments.ingest.runs.history import read_history
-from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
+from kafka_segments.ingest.runs.run_log import RunLog, read_history
 from kafka_segments.ingest.runs.run_state import PartitionState
 
 

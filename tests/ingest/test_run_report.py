@@ -23,7 +23,7 @@ from kafka_segments.core.io.outputs import replace_file
 from kafka_segments.core.io.retry import Patience, RequestCounts, requests_so_far
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.ingest.engines import LocalEngine
-from kafka_segments.ingest.reports.run_report import RunMeter
+from kafka_segments.ingest.run_report import RunMeter
 from kafka_segments.ingest.task import Output
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]

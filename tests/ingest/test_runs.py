@@ -14,7 +14,6 @@ from tests.made import build, directories
 from tests.made.directories import append, run_of
 
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import RunState
 
@@ -76,7 +75,7 @@ def test_a_run_without_anything_new_leaves_the_table_alone(
     assert (status, list(table)) == (0, [("total", -1)]), "only partitions with something new are shown"
     assert (data_files(out), state(out).number) == (files, number)
     # Nor does one that is killed before it could remove anything.
-    monkeypatch.setattr(staging, "discard", lambda *_arguments: None)
+    monkeypatch.setattr(RunLog, "discard", lambda *_arguments: None)
     assert ingest(logs, out)[0] == 0
     assert not (out / "_kafka_segments" / "staging").exists()
 

@@ -20,7 +20,7 @@ from kafka_segments.cli.main import main
 from kafka_segments.core.io import stored_objects
 from kafka_segments.errors import OutputError
 from kafka_segments.ingest.files.parquet import ParquetFile
-from kafka_segments.ingest.files.table_files import table_files
+from kafka_segments.ingest.runs.table_files import table_files
 
 pytest.importorskip("obstore")
 pytestmark = pytest.mark.s3

@@ -15,7 +15,8 @@ from tests.made.directories import append, run_of, segment_path
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.files.parquet import ParquetFile
-from kafka_segments.ingest.job import Ingest, Request, ingest, plan_ingest
+from kafka_segments.ingest.job import Ingest, ingest
+from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.query.query import Query
 
 NUM_ROWS = 12

@@ -15,7 +15,7 @@ from tests.made.directories import append, log_start, run_of, segment_path
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ReadError
 from kafka_segments.ingest.engines import LocalEngine
-from kafka_segments.ingest.vanishing import again_if_gone
+from kafka_segments.ingest.run_plan import again_if_gone
 
 
 def test_retention_while_a_run_plans(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_segments.cli.main import main
-from kafka_segments.ingest.job import Request, plan_ingest
+from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.query.query import Query
 

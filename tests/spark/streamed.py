@@ -11,7 +11,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from kafka_segments.spark.source import KafkaSegmentsDataSource
-from kafka_segments.spark.streams.stream_reader import KafkaSegmentsStreamReader
+from kafka_segments.spark.stream_reader import KafkaSegmentsStreamReader
 
 Rows = list[dict[str, Any]]
 

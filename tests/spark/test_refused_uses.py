@@ -27,7 +27,7 @@ def test_streams_cannot_be_written() -> None:
 
 def test_older_sparks_are_referred_to_ingest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql.streaming.datasource", None)
-    forget(monkeypatch, ["kafka_segments.spark.streams.stream_reader"])
+    forget(monkeypatch, ["kafka_segments.spark.stream_reader"])
     source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a"}))
     reader = source.streamReader(source.schema())
     words = rf"need Spark 4\.2 or newer, but this is {pyspark.__version__}.*`kafka-segments ingest SRC DEST`"

@@ -12,7 +12,8 @@ from tests.made.directories import append, run_of
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.compact import compact
 from kafka_segments.ingest.engines import LocalEngine
-from kafka_segments.ingest.job import Request, ingest, plan_ingest
+from kafka_segments.ingest.job import ingest
+from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.job_engine import Engine
 from kafka_segments.query.query import Query

@@ -20,14 +20,14 @@ from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import DataLossError, OptionError
 from kafka_segments.query.continuation import PartitionState
 from kafka_segments.spark.source import KafkaSegmentsDataSource
-from kafka_segments.spark.streams.stream_offsets import from_offset, to_offset
+from kafka_segments.spark.stream_offsets import from_offset, to_offset
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="streams need Spark 4.2 or newer")
 
 from pyspark.sql.streaming import datasource as streams
 from tests.spark.streamed import Streamed, offsets_of, span
 
-from kafka_segments.spark.streams.stream_reader import shared_out
+from kafka_segments.spark.stream_reader import shared_out
 
 
 @pytest.mark.parametrize(

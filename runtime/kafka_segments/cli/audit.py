@@ -15,8 +15,7 @@ from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.query.table_words import COUNTS
 
 if TYPE_CHECKING:
-    from kafka_segments.ingest.audit import AuditedPartition, Problem
-    from kafka_segments.ingest.audit_logs import ComparedPartition
+    from kafka_segments.ingest.audit import AuditedPartition, ComparedPartition, Problem
 
 __all__ = ["add_parser", "run"]
 
@@ -56,9 +55,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.ingest.audit import audit_table
-    from kafka_segments.ingest.audit_logs import audit_logs
-    from kafka_segments.ingest.runs.history import read_history
+    from kafka_segments.ingest.audit import audit_logs, audit_table
+    from kafka_segments.ingest.runs.run_log import read_history
 
     table, _ = table_of(arguments)
     history = read_history(table.log, arguments.destination)

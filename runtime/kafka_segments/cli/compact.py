@@ -55,8 +55,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
+    from kafka_segments.ingest.committing import recover
     from kafka_segments.ingest.compact import compact
-    from kafka_segments.ingest.runs.recovery import recover
 
     table, newest = table_of(arguments)
     target = values.size_from(1)("--target-size", arguments.target_size)

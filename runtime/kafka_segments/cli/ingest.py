@@ -26,9 +26,10 @@ from kafka_segments.query.query_options import files_of, query_of
 from kafka_segments.query.table_words import COUNTS, DIVISIONS
 
 if TYPE_CHECKING:
-    from kafka_segments.ingest.job import Ingest, Request
-    from kafka_segments.ingest.reports.report import PartitionReport
-    from kafka_segments.ingest.reports.run_report import RunMeter
+    from kafka_segments.ingest.job import Ingest
+    from kafka_segments.ingest.run_plan import Request
+    from kafka_segments.ingest.run_report import RunMeter
+    from kafka_segments.ingest.runs.account import PartitionReport
     from kafka_segments.ingest.runs.run_state import CatalogTable
 
 __all__ = ["add_parser", "run"]
@@ -130,7 +131,7 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.ingest.reports.run_report import RunMeter
+    from kafka_segments.ingest.run_report import RunMeter
 
     check_run_files(arguments)
     meter = RunMeter(arguments.destination)
@@ -144,7 +145,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
-    from kafka_segments.ingest.job import ingest, plan_ingest
+    from kafka_segments.ingest.job import ingest
+    from kafka_segments.ingest.run_plan import plan_ingest
 
     started = time.monotonic()
     request = _request(arguments)
@@ -184,7 +186,7 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
 
 def _request(arguments: argparse.Namespace) -> Request:
     from kafka_segments.ingest.files.parquet import check_bloom_filter
-    from kafka_segments.ingest.job import Request
+    from kafka_segments.ingest.run_plan import Request
 
     options = parsing.named_options(arguments.option, _OPTIONS) | parsing.options_of(arguments)
     given = GivenOptions({"timestampOverflow": "null"} | options)

@@ -62,8 +62,8 @@ def _offset(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
+    from kafka_segments.ingest.committing import recover
     from kafka_segments.ingest.rewind import rewind
-    from kafka_segments.ingest.runs.recovery import recover
 
     table, newest = table_of(arguments)
     known = {(one.topic, one.partition) for one in newest.partitions}

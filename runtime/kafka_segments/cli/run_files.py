@@ -12,7 +12,7 @@ from kafka_segments.core.io.outputs import replace_file
 from kafka_segments.errors import OptionError, OutputError
 
 if TYPE_CHECKING:
-    from kafka_segments.ingest.reports.run_report import RunReport
+    from kafka_segments.ingest.run_report import RunReport
 
 __all__ = ["add_run_file_options", "check_run_files", "write_run_files"]
 
@@ -55,8 +55,7 @@ def check_run_files(arguments: argparse.Namespace) -> None:
 
 def write_run_files(arguments: argparse.Namespace, report: RunReport) -> bool:
     """Write the files that are asked for; return whether that worked, and say if it did not."""
-    from kafka_segments.ingest.reports.open_metrics import to_open_metrics
-    from kafka_segments.ingest.reports.run_report import report_to_json
+    from kafka_segments.ingest.run_report import report_to_json, to_open_metrics
 
     is_written = True
     for path, text_of in ((arguments.report, report_to_json), (arguments.metrics, to_open_metrics)):

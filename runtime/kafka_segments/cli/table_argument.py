@@ -25,8 +25,7 @@ def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
         MissingExtraError: a package that the kind needs is not installed.
         ReadError: its newest run cannot be read.
     """
-    from kafka_segments.ingest.runs.history import newest_run
-    from kafka_segments.ingest.runs.run_log import RunLog
+    from kafka_segments.ingest.runs.run_log import RunLog, newest_run
     from kafka_segments.ingest.tables import open_table
 
     destination = real_path(arguments.destination)

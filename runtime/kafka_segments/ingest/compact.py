@@ -8,7 +8,6 @@ same act in which it adds the new ones.
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -18,12 +17,12 @@ from itertools import groupby
 import pyarrow as pa
 
 from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.ingest.committing import committing
 from kafka_segments.ingest.files.file_columns import FileColumns, opened
-from kafka_segments.ingest.files.table_files import TableFiles, is_outside, whole_path
-from kafka_segments.ingest.runs import staging
-from kafka_segments.ingest.runs.history import History, read_history
-from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettings
-from kafka_segments.ingest.tables import DELETED_ROWS, Table
+from kafka_segments.ingest.runs.run_log import History, read_history
+from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettings, following
+from kafka_segments.ingest.runs.table_files import TableFiles, is_outside, whole_path
+from kafka_segments.ingest.tables.table_base import DELETED_ROWS, Table
 from kafka_segments.query.job_engine import Engine, Progress
 
 __all__ = ["MergeTask", "check_untouched", "compact", "read_rows"]
@@ -170,18 +169,12 @@ def compact(
     if not groups:
         return 0, None
     removed = tuple(file.path for group in groups for file in group)
-    with staging.committing(table, before.number) as new:
+    with committing(table, before.number) as new:
         place = table.destination, table.log.files, new.root
         tasks = [MergeTask(*place, group, before.settings, bloom_filter) for group in groups]
-        new.run = RunState(
-            before.number + 1,
-            new.run_id,
-            time.time_ns() // 1_000_000,
-            before.settings,
-            before.partitions,
-            tuple(engine.run(tasks, show)),
-            removed,
-            placeholder=before.placeholder,
+        made = tuple(engine.run(tasks, show))
+        new.run = following(
+            before, new.run_id, before.settings, partitions=before.partitions, files=made, removed=removed
         )
     return len(removed), new.run
 

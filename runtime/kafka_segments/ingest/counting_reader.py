@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +16,10 @@ from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.formats.file_names import MAX_OFFSET
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.batch_records import open_records
-from kafka_segments.core.segment.columnar.entry_counts import EntryCounts, EntryMark, Unknown
+from kafka_segments.core.segment.columnar.entry_counts import EntryCounts, Unknown
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, NotingFaults
+from kafka_segments.ingest.runs.account import SplitCounts
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment, name_partition
 from kafka_segments.log.opening import open_stored
@@ -27,40 +27,7 @@ from kafka_segments.query.read.batch_sizes import bounded
 from kafka_segments.query.read.segment_finder import Found
 from kafka_segments.query.read.split_reader import Reading, SplitReader
 
-__all__ = ["CountingReader", "SplitCounts"]
-
-
-@dataclass(slots=True)
-class SplitCounts:
-    """Counts of the offsets of one split or of several.
-
-    Attributes:
-        records: rows.
-        control: control records.
-        aborted: records of batches that were left out, of aborted and open transactions.
-        last: the entry with the highest offset; None without any.
-        rows_end: the offset after the highest of the rows; 0 without any.
-    """
-
-    records: int = 0
-    control: int = 0
-    aborted: int = 0
-    last: EntryMark | None = None
-    rows_end: int = 0
-
-    @property
-    def end(self) -> int:
-        """The offset after the highest of the rows and entries; 0 without any."""
-        return min(MAX_OFFSET, max(self.rows_end, 0 if self.last is None else self.last.last_offset + 1))
-
-    def add(self, other: SplitCounts) -> None:
-        """Add the counts of other splits."""
-        self.records += other.records
-        self.control += other.control
-        self.aborted += other.aborted
-        self.rows_end = max(self.rows_end, other.rows_end)
-        if other.last is not None and (self.last is None or other.last.last_offset >= self.last.last_offset):
-            self.last = other.last
+__all__ = ["CountingReader"]
 
 
 class CountingReader(SplitReader):

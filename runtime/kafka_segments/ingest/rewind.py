@@ -8,7 +8,6 @@ offsets there, none is called lawfully absent that may have been lost.
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +17,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_segments.errors import OptionError
+from kafka_segments.ingest.committing import committing
 from kafka_segments.ingest.compact import check_untouched, read_rows
 from kafka_segments.ingest.files.file_columns import FileColumns
-from kafka_segments.ingest.files.placeholder import with_placeholder
-from kafka_segments.ingest.files.table_files import TableFiles, is_outside
-from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.account import Account
-from kafka_segments.ingest.runs.history import History, files_by_partition, read_history
-from kafka_segments.ingest.runs.run_state import DataFile, PartitionState, Rewound, RunState, TableSettings
+from kafka_segments.ingest.runs.run_log import History, files_by_partition, read_history
+from kafka_segments.ingest.runs.run_state import (
+    DataFile,
+    PartitionState,
+    Rewound,
+    RunState,
+    TableSettings,
+    following,
+)
+from kafka_segments.ingest.runs.table_files import TableFiles, is_outside
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.job_engine import Engine
 from kafka_segments.query.query import TopicPartition
@@ -157,7 +162,7 @@ def rewind(
     cuts = _cuts_of(table, history, files.values(), set(partitions), to_offset)
     if not cuts:
         return []
-    with staging.committing(table, history.newest.number) as new:
+    with committing(table, history.newest.number) as new:
         tasks = [task for one in cuts for task in one.tasks(table, history.newest.settings, new.root)]
         made: dict[object, list[CutFile]] = {}
         for file in engine.run(tasks):
@@ -168,7 +173,7 @@ def rewind(
         run = _run_of(history, new.run_id, cuts)
         check_untouched(table, history, run.removed)
         is_empty = not files.keys() - set(run.removed)
-        new.run = with_placeholder(table, run, history.newest, is_empty=is_empty)
+        new.run = table.completed(run, is_empty=is_empty)
     return [one.result() for one in cuts]
 
 
@@ -306,15 +311,13 @@ def _run_of(history: History, run_id: str, cuts: Sequence[_Cut]) -> RunState:
         del after[one.key]
         if one.state is not None:
             after[one.key] = one.state
-    return RunState(
-        before.number + 1,
+    return following(
+        before,
         run_id,
-        time.time_ns() // 1_000_000,
         before.settings,
-        tuple(after[key] for key in sorted(after)),
-        tuple(file for one in cuts for file in one.added),
-        tuple(path for one in cuts for path in one.removed),
-        tuple(account for one in cuts for account in one.accounts(history)),
+        partitions=tuple(after[key] for key in sorted(after)),
+        files=tuple(file for one in cuts for file in one.added),
+        removed=tuple(path for one in cuts for path in one.removed),
+        accounts=tuple(account for one in cuts for account in one.accounts(history)),
         rewound=tuple(Rewound(*one.key, one.state.next_offset if one.state else None) for one in cuts),
-        placeholder=before.placeholder,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -28,18 +28,16 @@ from kafka_segments.errors import (
     ReadError,
     UnknownFormatError,
 )
-from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
+from kafka_segments.ingest.counting_reader import CountingReader
 from kafka_segments.ingest.destination import partition_path
-from kafka_segments.ingest.files.batch_heads import BatchHeads
 from kafka_segments.ingest.files.divided_files import DividedFiles
-from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.file_columns import BatchHeads, FileColumns
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.files.quarantine import keep_bytes
-from kafka_segments.ingest.files.table_files import TableFiles
-from kafka_segments.ingest.reports.report import SegmentFindings
-from kafka_segments.ingest.runs.account import OffsetSpan, crc_failures, lost_spans
+from kafka_segments.ingest.runs.account import OffsetSpan, SplitCounts, crc_failures, lost_spans
 from kafka_segments.ingest.runs.run_state import DamagedBytes, DataFile
-from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.ingest.runs.table_files import TableFiles
+from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import TopicPartition
@@ -188,6 +186,39 @@ class WriteTask:
         return _Writer(self).run()
 
 
+@dataclass
+class _SplitFindings(Findings):
+    """Findings and counts of a split.
+
+    Args:
+        is_live: a broker holds the log directory open, and may be writing the last batch.
+        end: the offset after its last one: damage at the end of a file costs none from there on.
+    """
+
+    is_live: bool = False
+    end: int | None = None
+
+    def add(self, finding: Finding) -> None:
+        """Take a finding; an incomplete last batch is damage unless a broker is there to finish it.
+
+        Where a broker is, its cleaner replaces files meanwhile: what is noted of them is nothing wrong.
+        """
+        if finding.kind is Kind.PENDING and not self.is_live:
+            finding = replace(finding, kind=Kind.DAMAGE)
+        elif finding.kind is Kind.NOTE and self.is_live:
+            finding = replace(finding, kind=Kind.REMARK)
+        if finding.is_loss and finding.damage and finding.last_offset is None and self.end is not None:
+            damage = replace(finding.damage, last_lost_offset=self.end - 1)
+            finding = replace(finding, last_offset=self.end - 1, damage=damage)
+        super().add(finding)
+
+    def end_segment(self, key: tuple[str, int], path: str) -> None:
+        """Add a note on a file in which nothing was sound."""
+        if self.of(Kind.DAMAGE) and not self.num_batches:
+            detail = "it does not look like a Kafka segment: nothing in it is sound"
+            self.add(Finding(Kind.NOTE, *key, detail, path=path))
+
+
 class _Writer:
     """One attempt of a task."""
 
@@ -236,7 +267,7 @@ class _Writer:
 
     def _write_split(self, split: Split, partition: PartitionOutput, files: DividedFiles) -> None:
         key = split.topic, split.partition
-        findings = SegmentFindings(is_live=key in self._task.live, end=split.end)
+        findings = _SplitFindings(is_live=key in self._task.live, end=split.end)
         reader = self._reader(split, findings)
         try:
             for batch in self._rows(reader):
@@ -252,7 +283,7 @@ class _Writer:
             raise name_partition(error, split) from error
         self._account(split, partition, findings, reader.counts)
 
-    def _reader(self, split: Split, findings: SegmentFindings) -> CountingReader:
+    def _reader(self, split: Split, findings: _SplitFindings) -> CountingReader:
         settings = self._settings
         reading = Reading(
             self._read, check_crc=settings.check_crc, max_decompressed=settings.max_decompressed
@@ -305,7 +336,7 @@ class _Writer:
         return millis, is_beyond if overflow == "null" else np.zeros_like(is_beyond)
 
     def _account(
-        self, split: Split, partition: PartitionOutput, findings: SegmentFindings, counts: SplitCounts
+        self, split: Split, partition: PartitionOutput, findings: _SplitFindings, counts: SplitCounts
     ) -> None:
         end = split.reached if split.end is None else split.end
         end = max(split.start, counts.end if end is None else end)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.ingest.reports.report import PartitionReport
+from kafka_segments.ingest.runs.account import PartitionReport
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query.committed import Committed, read_committed

@@ -21,7 +21,7 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from kafka_segments.spark.snapshots import take_snapshot
-    from kafka_segments.spark.writing.partitioning import partition_by_key
+    from kafka_segments.spark.writing.write_rows import partition_by_key
 
 __all__ = ["partition_by_key", "take_snapshot"]
 
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
         return take_snapshot
     if name == "partition_by_key":
-        from kafka_segments.spark.writing.partitioning import partition_by_key
+        from kafka_segments.spark.writing.write_rows import partition_by_key
 
         return partition_by_key
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The data source's options: what is to be read, how, and in which shape."""
+"""The data source's options: what is to be read, how, in which shape; what streams take and refuse."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import FileOptions
-from kafka_segments.query.options import GivenOptions, check_names
-from kafka_segments.query.query import Query
-from kafka_segments.query.query_options import check_with_snapshot, files_of, query_of, unused_options
-from kafka_segments.spark.streams.stream_options import StreamOptions
+from kafka_segments.query.options import GivenOptions, check_names, option_names
+from kafka_segments.query.query import Bound, Query
+from kafka_segments.query.query_options import (
+    check_with_snapshot,
+    files_of,
+    latest_start,
+    query_of,
+    unused_options,
+)
 
 __all__ = [
     "BEST",
@@ -22,6 +27,7 @@ __all__ = [
     "PERMISSIVE",
     "ReadOptions",
     "Settings",
+    "StreamOptions",
 ]
 
 FAILFAST = "FAILFAST"
@@ -37,11 +43,68 @@ NEVER = "never"
 ONCE = "once"
 
 
+_STREAM_VIEWS = ("records", "batches", "control")
+_REFUSED_BY_STREAMS = {
+    "snapshot": "a stream reads what is appended, but a snapshot fixes what is read",
+    "endingTimestamp": "a stream has no end",
+    "endingOffsetsByTimestamp": "a stream has no end",
+    "pathGlobFilter": "say where to begin with startingOffsets or startingTimestamp",
+    "modifiedBefore": "a stream has no end",
+    "modifiedAfter": "say where to begin with startingTimestamp",
+}
+"""Ends (KafkaSourceProvider.validateStreamOptions), and choices of files: a segment that is left out would
+be a gap in the offsets of a stream."""
+
+
 class Settings(dict[str, str]):
     """Settings for stores, by Hadoop's names. They may hold secrets: no text of it shows a value."""
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(sorted(self))})"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """What options say of a stream, unless the frame is read in a batch.
+
+    Attributes:
+        max_offsets: most offsets of a batch (`maxOffsetsPerTrigger`); None is any number.
+        min_offsets: a batch waits for so many (`minOffsetsPerTrigger`); None is for none.
+        max_delay_ms: the longest wait for them since the last batch (`maxTriggerDelay`), in milliseconds.
+        latest: the start, if it is the latest offset of one partition at least.
+        only: options of these that were given, which a batch has no use for.
+        wrong: why there can be no stream with the options; empty if there can.
+    """
+
+    max_offsets: int | None = None
+    min_offsets: int | None = None
+    max_delay_ms: int = 15 * 60_000
+    latest: Bound | None = None
+    only: tuple[str, ...] = ()
+    wrong: str = ""
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> StreamOptions:
+        """Check the options of streams; others are ignored.
+
+        Raises:
+            OptionError: a value that is not allowed, or options that contradict each other.
+        """
+        given = GivenOptions(options)
+        found = cls(
+            given["maxOffsetsPerTrigger"],
+            given["minOffsetsPerTrigger"],
+            given["maxTriggerDelay"],
+            latest_start(options),
+            tuple(sorted(name for name in option_names("stream") if name in given)),
+            _why_not(given),
+        )
+        if (found.min_offsets or 0) > (found.max_offsets or found.min_offsets or 0):
+            raise OptionError(
+                f"minOffsetsPerTrigger ({found.min_offsets}) is above maxOffsetsPerTrigger "
+                f"({found.max_offsets})"
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +243,16 @@ def _paths(given: GivenOptions) -> tuple[str, ...]:
             "(Spark forgets the options of CREATE TABLE: SELECT ... FROM such a table WITH (path = '...'))"
         )
     return tuple(paths)
+
+
+def _why_not(given: GivenOptions) -> str:
+    for name, why in _REFUSED_BY_STREAMS.items():
+        if name in given:
+            return f"option {name} is not for streams: {why}"
+    if given["endingOffsets"].kind == "offsets":
+        return "offsets in endingOffsets are not for streams: a stream has no end"
+    if given["view"] not in _STREAM_VIEWS:
+        return f"view={given['view']} is not for streams: these have the views {', '.join(_STREAM_VIEWS)}"
+    if given["pushFilters"] == "once":
+        return "pushFilters=once is not for streams: Spark pushes no filters into them"
+    return ""

@@ -120,7 +120,7 @@ class KafkaSegmentsDataSource(DataSource):
         Its methods check schema and options: Spark replaces an error raised here by an UnboundLocalError.
         """
         try:
-            from kafka_segments.spark.streams.stream_reader import KafkaSegmentsStreamReader
+            from kafka_segments.spark.stream_reader import KafkaSegmentsStreamReader
         except ModuleNotFoundError:  # pyspark.sql.streaming.datasource
             return RefusedStream(
                 f"streams of kafka-segments need Spark 4.2 or newer, but this is {pyspark.__version__}, "

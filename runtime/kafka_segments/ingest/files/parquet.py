@@ -1,6 +1,10 @@
 """Parquet file that is written batch by batch, with pyarrow's writer, and fsynced.
 
 Row groups depend on the rows alone, so that equal rows make equal bytes.
+
+The columns that get a dictionary are those whose values repeat in the first rows. A dictionary of values that
+are nearly all different is given up by Parquet's writer when it is full, in each row group again: keys and
+values of records would take half of the time of writing, and more room.
 """
 
 from __future__ import annotations
@@ -13,19 +17,23 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import OptionError, OutputError
-from kafka_segments.ingest.files.dictionaries import repeating_columns
-from kafka_segments.ingest.files.local_table_files import LocalTableFiles
-from kafka_segments.ingest.files.table_files import TableFiles, TableOutput
+from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
+from kafka_segments.ingest.runs.table_files import TableFiles, TableOutput
 
-__all__ = ["ParquetFile", "check_bloom_filter"]
+__all__ = ["ParquetFile", "check_bloom_filter", "repeating_columns"]
+
+pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 
 _ROW_GROUP_BYTES = 32 << 20
 _ROW_GROUP_ROWS = 1 << 20
 _ZSTD_LEVEL = 3
 _BUFFER_BYTES = 1 << 20
+_SAMPLE_ROWS = 16_384
+_MAX_DISTINCT = 0.5
 
 
 def check_bloom_filter() -> None:
@@ -186,3 +194,44 @@ class _Sink(io.RawIOBase):
         if not self.is_abandoned:
             self._output.write(data)
         return len(data)
+
+
+def repeating_columns(rows: pa.Table) -> list[str]:
+    """Return the paths of columns, and of values inside lists, maps and structs, of which half repeat.
+
+    Args:
+        rows: the first ones of a file.
+
+    Example:
+        >>> repeating_columns(pa.table({"offset": [1, 2, 3], "topic": ["a", "a", "a"]}))
+        ['topic']
+    """
+    first = rows.slice(0, _SAMPLE_ROWS).combine_chunks()
+    leaves = (
+        leaf
+        for name, column in zip(first.column_names, first.columns, strict=True)
+        for leaf in _leaves(name, column.combine_chunks())
+    )
+    return [path for path, values in leaves if _is_repeating(values)]
+
+
+def _leaves(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """Yield values by the paths that Parquet has for them."""
+    if isinstance(values, pa.ChunkedArray):  # of no rows
+        values = pa.array([], values.type)
+    kind = values.type
+    if pa.types.is_struct(kind):
+        for at, inner in enumerate(values.flatten()):
+            yield from _leaves(f"{path}.{kind.field(at).name}", inner)
+    elif pa.types.is_map(kind):
+        yield from _leaves(f"{path}.key_value.key", values.keys)
+        yield from _leaves(f"{path}.key_value.value", values.items)
+    elif pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", values.flatten())
+    else:
+        yield path, values
+
+
+def _is_repeating(values: pa.Array) -> bool:
+    num_values = len(values) - values.null_count
+    return bool(pc.count_distinct(values).as_py() <= num_values * _MAX_DISTINCT)

@@ -12,9 +12,9 @@ from contextlib import closing
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
-from kafka_segments.ingest.files.table_files import TableFiles, TableOutput
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY
 from kafka_segments.ingest.runs.run_state import DamagedBytes
+from kafka_segments.ingest.runs.table_files import TableFiles, TableOutput
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored

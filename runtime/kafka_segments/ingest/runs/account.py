@@ -1,20 +1,67 @@
-"""Account of a partition's offsets: how many were written as rows, and what became of the others."""
+"""Account of a partition's offsets: how many became rows, what became of the others, what was found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kafka_segments.core.formats.file_names import PartitionNumber, TopicName
+from kafka_segments.core.formats.file_names import MAX_OFFSET, PartitionNumber, TopicName
+from kafka_segments.core.segment.columnar.entry_counts import EntryMark
 from kafka_segments.errors import AccountError, ChecksumMismatchError
-from kafka_segments.ingest.counting_reader import SplitCounts
 from kafka_segments.log.findings import Finding, Kind, merged
 from kafka_segments.query.table_words import COUNTS
 
-__all__ = ["Account", "OffsetSpan", "account_of", "crc_failures", "lost_spans"]
+__all__ = [
+    "PLANNED_KINDS",
+    "Account",
+    "OffsetSpan",
+    "PartitionReport",
+    "SplitCounts",
+    "account_of",
+    "crc_failures",
+    "lost_spans",
+]
 
 OffsetSpan = tuple[int, int]
 """Offsets from the first number on and below the second."""
+
+
+_DAMAGED = (Kind.DAMAGE, Kind.NOT_OPENED)
+PLANNED_KINDS = (Kind.LOST, Kind.DIVERGED, Kind.AFTER_END, Kind.REMARK, Kind.DAMAGE, Kind.UNUSED)
+"""Kinds of findings of a plan that people are shown; what they did not ask for is left out."""
+
+
+@dataclass(slots=True)
+class SplitCounts:
+    """Counts of the offsets of one split or of several.
+
+    Attributes:
+        records: rows.
+        control: control records.
+        aborted: records of batches that were left out, of aborted and open transactions.
+        last: the entry with the highest offset; None without any.
+        rows_end: the offset after the highest of the rows; 0 without any.
+    """
+
+    records: int = 0
+    control: int = 0
+    aborted: int = 0
+    last: EntryMark | None = None
+    rows_end: int = 0
+
+    @property
+    def end(self) -> int:
+        """The offset after the highest of the rows and entries; 0 without any."""
+        return min(MAX_OFFSET, max(self.rows_end, 0 if self.last is None else self.last.last_offset + 1))
+
+    def add(self, other: SplitCounts) -> None:
+        """Add the counts of other splits."""
+        self.records += other.records
+        self.control += other.control
+        self.aborted += other.aborted
+        self.rows_end = max(self.rows_end, other.rows_end)
+        if other.last is not None and (self.last is None or other.last.last_offset >= self.last.last_offset):
+            self.last = other.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +122,37 @@ class Account:
         first = min(self.first_offset, after.first_offset)
         end = max(self.end_offset, after.end_offset)
         return Account(self.topic, self.partition, first, end, **sums)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReport:
+    """What a run did in one partition.
+
+    Attributes:
+        account: of its offsets.
+        bytes_out: of the files written.
+        findings: in the order of the log.
+        timestamps_beyond: timestamps that the table's type cannot hold: others were written in their place.
+    """
+
+    account: Account
+    bytes_out: int = 0
+    findings: tuple[Finding, ...] = ()
+    timestamps_beyond: int = 0
+
+    @property
+    def num_damaged(self) -> int:
+        """Number of damaged places; a batch that is still being written does not count."""
+        return sum(finding.kind in _DAMAGED for finding in self.findings)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the run took no offset of the partition, and found no damage in it."""
+        return not self.account.num_offsets and not self.num_damaged
+
+    def with_findings(self, findings: Iterable[Finding]) -> PartitionReport:
+        """Return the report with more findings."""
+        return replace(self, findings=(*self.findings, *findings))
 
 
 def account_of(

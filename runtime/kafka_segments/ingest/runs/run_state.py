@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -22,6 +23,7 @@ __all__ = [
     "Rewound",
     "RunState",
     "TableSettings",
+    "following",
     "updated",
 ]
 
@@ -165,6 +167,13 @@ class RunState:
     def paths(self) -> list[str]:
         """The paths, below the destination, of all files that the run has written."""
         return [*(one.path for one in self.files), *(one.path for one in self.damaged)]
+
+
+def following(before: RunState | None, run_id: str, settings: TableSettings, **more: Any) -> RunState:
+    """Return a run after another one, or the first: with its placeholder, and what else is given."""
+    number, placeholder = (0, None) if before is None else (before.number, before.placeholder)
+    now = time.time_ns() // 1_000_000
+    return RunState(number + 1, run_id, now, settings, placeholder=placeholder, **more)
 
 
 def updated(

@@ -10,13 +10,11 @@ from collections.abc import Mapping
 
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.runs.run_state import CatalogTable
-from kafka_segments.ingest.tables.table_base import Table
+from kafka_segments.ingest.tables.table_base import ParquetTable, Table
 
-__all__ = ["DELETED_ROWS", "KINDS", "Table", "open_table"]
+__all__ = ["KINDS", "Table", "open_table"]
 
 KINDS = ("parquet", "delta", "iceberg")
-DELETED_ROWS = "another engine has deleted rows in them"
-"""An obstacle, see `Table`: a new file would have these rows again."""
 
 
 def open_table(
@@ -38,8 +36,6 @@ def open_table(
         MissingExtraError: a package that the kind needs is not installed.
     """
     if kind == "parquet":
-        from kafka_segments.ingest.tables.parquet_table import ParquetTable
-
         return ParquetTable(destination, settings)
     if kind == "delta":
         from kafka_segments.ingest.tables.delta_table import DeltaLakeTable

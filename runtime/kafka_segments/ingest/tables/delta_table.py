@@ -26,11 +26,10 @@ from kafka_segments.core.io.object_store import object_store_options, split_addr
 from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, ReadError
 from kafka_segments.ingest.files.file_columns import FileColumns
-from kafka_segments.ingest.files.table_files import TableFiles, whole_path
-from kafka_segments.ingest.runs.history import History
+from kafka_segments.ingest.runs.run_log import History
 from kafka_segments.ingest.runs.run_state import DataFile, RunState
-from kafka_segments.ingest.tables import DELETED_ROWS
-from kafka_segments.ingest.tables.table_base import SharedTable, as_our_errors, rewound_rows
+from kafka_segments.ingest.runs.table_files import TableFiles, whole_path
+from kafka_segments.ingest.tables.table_base import DELETED_ROWS, SharedTable, as_our_errors, rewound_rows
 
 try:
     from deltalake import CommitProperties, DeltaTable, Schema, Transaction

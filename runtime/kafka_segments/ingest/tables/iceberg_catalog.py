@@ -1,4 +1,4 @@
-"""Catalog of SQLite beside the data of an Iceberg table, and the files that its metadata may name.
+"""Catalog of SQLite beside the data of an Iceberg table, and the files that its metadata names.
 
 Strategy: others may have written the catalog and the metadata. Properties of the table choose no code, and
 files are those in the destination; no other one exists.
@@ -10,16 +10,20 @@ import errno
 from typing import Any
 
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.conversions import from_bytes as bound_of
 from pyiceberg.io import PY_IO_IMPL, WAREHOUSE, FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.table import Table
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.table import Table as LoadedTable
 from pyiceberg.typedef import EMPTY_DICT, Properties
+from pyiceberg.types import LongType
 from sqlalchemy.engine import URL
 
 from kafka_segments.errors import OptionError, ReadError
-from kafka_segments.ingest.files.local_table_files import LocalTableFiles, is_below
+from kafka_segments.ingest.runs.local_table_files import LocalTableFiles, is_below
+from kafka_segments.ingest.runs.run_state import DataFile
 
-__all__ = ["TableCatalog", "TableIO", "log_below"]
+__all__ = ["TableCatalog", "TableIO", "TopicPlaces", "log_below"]
 
 _NAMES_OTHERS = bytes.fromhex("d9d505f920a163d7")
 """End of a journal that names another one, which SQLite would remove (its file format, section 3.1)."""
@@ -74,8 +78,34 @@ def _content_of(files: LocalTableFiles, path: str) -> bytes:
         raise
 
 
-def log_below(table: Table) -> list[Any]:
+def log_below(table: LoadedTable) -> list[Any]:
     """Old metadata that a commit may remove: files at the table's location, and no others that are named."""
     top = f"{table.location()}/"
     names = ((one, one.metadata_file) for one in table.metadata.metadata_log)
     return [one for one, name in names if name.startswith(top) and ".." not in name.split("/")]
+
+
+class TopicPlaces:
+    """Where the metadata of a table's files have topic, partition and offsets.
+
+    Args:
+        table: the table.
+        offset: path of the column.
+    """
+
+    def __init__(self, table: LoadedTable, offset: str) -> None:
+        self._offset = table.schema().find_field(offset).field_id
+        self._places: dict[int, dict[str, int]] = {}
+        for number, spec in table.specs().items():
+            names = {table.schema().find_column_name(one.source_id): at for at, one in enumerate(spec.fields)}
+            self._places[number] = {str(name): at for name, at in names.items()}
+
+    def file_of(self, file: IcebergFile, path: str) -> DataFile | None:
+        """Return a file that no run has written; None if it is not known of which partition it is."""
+        places = self._places[file.spec_id]
+        if not {"topic", "partition"} <= places.keys():
+            return None
+        key = file.partition[places["topic"]], file.partition[places["partition"]]
+        bounds = (file.lower_bounds or {}).get(self._offset), (file.upper_bounds or {}).get(self._offset)
+        offsets: list[Any] = [None if one is None else bound_of(LongType(), one) for one in bounds]
+        return DataFile(path, *key, file.record_count, file.file_size_in_bytes, *offsets)

@@ -22,12 +22,10 @@ import pyarrow.parquet as pq
 from kafka_segments.core.formats.file_names import is_address
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError, OutputError, ReadError
 from kafka_segments.ingest.files.file_columns import FileColumns
-from kafka_segments.ingest.files.local_table_files import LocalTableFiles
-from kafka_segments.ingest.runs.history import History
-from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY
+from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
+from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY, History
 from kafka_segments.ingest.runs.run_state import CatalogTable, DataFile, RunState, TableSettings
-from kafka_segments.ingest.tables import DELETED_ROWS
-from kafka_segments.ingest.tables.table_base import SharedTable, as_our_errors, rewound_rows
+from kafka_segments.ingest.tables.table_base import DELETED_ROWS, SharedTable, as_our_errors, rewound_rows
 
 try:
     from pyiceberg.catalog import Catalog, load_catalog
@@ -46,8 +44,7 @@ try:
     from pyiceberg.table.metadata import TableMetadata
     from sqlalchemy.exc import IntegrityError, OperationalError
 
-    from kafka_segments.ingest.tables.iceberg_catalog import TableCatalog, log_below
-    from kafka_segments.ingest.tables.iceberg_places import TopicPlaces
+    from kafka_segments.ingest.tables.iceberg_catalog import TableCatalog, TopicPlaces, log_below
 except ImportError as error:
     message = f"Iceberg tables need pyiceberg 0.12 or newer ({error})"
     raise MissingExtraError(f"{message}: pip install 'kafka-segments[iceberg]'", extra="iceberg") from error

@@ -1,26 +1,38 @@
-"""Common parts of all kinds of tables: where runs write, tries, and errors of libraries as ours."""
+"""Common parts of all kinds of tables, and the simplest kind: a directory of Parquet files.
+
+Strategy: tasks write below `_kafka_segments/staging`, which readers skip. When the run is committed, its
+files are renamed to their places (in a store: copied by it), in an order and under names that the run's
+file has: a run that is killed in between is finished by the next one. A reader of the bare directory may see
+a part of the newest run meanwhile.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
 from kafka_segments.ingest.files.file_columns import FileColumns, opened
-from kafka_segments.ingest.files.table_files import whole_path
-from kafka_segments.ingest.runs.history import History
-from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.runs.run_log import History, RunLog
 from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettings
-from kafka_segments.ingest.runs.staging import staging_of
+from kafka_segments.ingest.runs.table_files import whole_path
 
-__all__ = ["SharedTable", "Table", "as_our_errors", "rewound_rows"]
+__all__ = ["DELETED_ROWS", "ParquetTable", "SharedTable", "Table", "as_our_errors", "rewound_rows"]
+
+DELETED_ROWS = "another engine has deleted rows in them"
+"""An obstacle, see `Table`: a new file would have these rows again."""
 
 _MAX_TRIES = 100
 _SECONDS_BETWEEN = 0.05
+_NO_ROWS = "no-rows.parquet"
 _DONE: dict[type[KafkaFormatError], str] = {OptionError: "used", OutputError: "written", ReadError: "read"}
 
 
@@ -45,16 +57,24 @@ class Table:
         self.destination = destination
         self.log = RunLog(destination, settings)
 
-    def root_of(self, run_id: str) -> str:
-        """Return the directory in which the tasks of a run write."""
-        return staging_of(self.destination, run_id)
-
     def check(self, settings: TableSettings) -> None:
         """Check, before anything is written, that runs with these settings can be published.
 
         Raises:
             OptionError: they cannot.
         """
+
+    def completed(self, run: RunState, *, is_empty: bool) -> RunState:  # noqa: ARG002
+        """Return a run as it is to be committed.
+
+        Args:
+            run: with the placeholder of the one before.
+            is_empty: whether the table has no file but those that the run adds.
+
+        Raises:
+            OutputError: a file cannot be written.
+        """
+        return run
 
     def publish(self, run: RunState) -> None:
         """Make the data of a committed run visible, as far as they are not.
@@ -97,7 +117,45 @@ class Table:
 
     def _bring(self, run: RunState) -> None:
         """Bring the files of a committed run to their places."""
-        self.log.files.publish(self.root_of(run.run_id), self.destination, run.paths())
+        self.log.files.publish(self.log.staging_of(run.run_id), self.destination, run.paths())
+
+
+class ParquetTable(Table):
+    """A directory of Parquet files; see `Table`."""
+
+    kind = "parquet"
+    is_bare_directory = True
+
+    def completed(self, run: RunState, *, is_empty: bool) -> RunState:
+        """Add a file without rows, which keeps the columns for readers, to a table without any other.
+
+        It is removed by the first run that adds others.
+        """
+        known = run.placeholder
+        if run.files:
+            return run if known is None else replace(run, removed=(*run.removed, known), placeholder=None)
+        if known is not None or not is_empty:
+            return run
+        schema = pa.schema([*OF_PARTITION, *FileColumns.of(run.settings).schema])
+        path = f"{self.log.staging_of(run.run_id)}/{_NO_ROWS}"
+        with ParquetFile(path, schema, files=self.log.files) as file:
+            file.open()
+        return replace(run, files=(DataFile(_NO_ROWS, None, None, 0, file.size),), placeholder=_NO_ROWS)
+
+    def publish(self, run: RunState) -> None:
+        """Bring the files of a committed run to their places, and remove those that it removes."""
+        self._bring(run)
+        self.log.files.remove(self.destination, run.removed)
+
+    def is_published(self, run: RunState) -> bool:
+        """Whether all files of a run are at their places, and those that it removes are not."""
+        root, has = self.log.staging_of(run.run_id), self.log.files.has
+        waiting = any(has(f"{root}/{path}") for path in run.paths())
+        return not waiting and not any(has(whole_path(self.destination, path)) for path in run.removed)
+
+    def data_files(self, history: History) -> dict[str, DataFile]:
+        """Return the files of the table, by path."""
+        return history.files
 
 
 class SharedTable(Table):

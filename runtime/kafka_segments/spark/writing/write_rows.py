@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -17,6 +18,7 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     StringType,
+    StructField,
     StructType,
     TimestampType,
 )
@@ -26,10 +28,10 @@ from kafka_segments.core.segment.columnar.timestamp_range import MICROS_PER_MILL
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.query.options import nearest
 from kafka_segments.spark.writing.write_options import WriteOptions
-from kafka_segments.write.batch_options import MAX_INT
+from kafka_segments.write.batch_options import MAX_INT, is_integer, shown
 from kafka_segments.write.partitioner import partitions_by_key
 
-__all__ = ["KIND", "LOG_APPEND_TIME", "RowSplitter", "check_write_schema", "with_partition"]
+__all__ = ["KIND", "LOG_APPEND_TIME", "RowSplitter", "check_write_schema", "partition_by_key"]
 
 KIND = "timestamp_type"
 """Column of the parts: the type of each timestamp, as Kafka numbers it."""
@@ -169,7 +171,36 @@ class RowSplitter:
         return self._names[name]
 
 
-def with_partition(batch: pa.RecordBatch, num_partitions: int) -> pa.RecordBatch:
+def partition_by_key(frame: DataFrame, num_partitions: int) -> DataFrame:
+    """Add the column `partition`, computed from each row's key as by Kafka's default partitioner.
+
+    Args:
+        frame: rows with a column `key`, binary or string, and without a column `partition`.
+        num_partitions: the topic's.
+
+    Raises:
+        OptionError: other columns, or a number below 1. When the frame is used, an `EncodeError` for a row
+            without a key.
+
+    Example:
+        `partition_by_key(frame, 6).repartition("partition").write.format("kafka-segments")`
+    """
+    if not is_integer(num_partitions) or not 1 <= num_partitions <= MAX_INT:
+        raise OptionError(f"num_partitions is {shown(num_partitions)}; give an integer from 1 to {MAX_INT}")
+    kinds = {field.name.lower(): field.dataType.simpleString() for field in frame.schema}
+    if kinds.get("key") not in ("binary", "string") or "partition" in kinds:
+        raise OptionError(
+            f"columns are {', '.join(frame.columns)}; there must be a key, binary or string, and no partition"
+        )
+
+    def add(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield _with_partition(batch, num_partitions)
+
+    return frame.mapInArrow(add, StructType([*frame.schema, StructField("partition", IntegerType())]))
+
+
+def _with_partition(batch: pa.RecordBatch, num_partitions: int) -> pa.RecordBatch:
     """Return rows with the column `partition`: of each row's key, as Kafka's default partitioner.
 
     Raises:

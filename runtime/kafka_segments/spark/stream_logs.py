@@ -50,7 +50,7 @@ from kafka_segments.spark.planning import Task, tasks_of
 from kafka_segments.spark.policy import apply_to_plan
 from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.settings import driver_settings
-from kafka_segments.spark.streams.stream_offsets import Positions
+from kafka_segments.spark.stream_offsets import Positions
 
 __all__ = ["StreamLogs"]
 

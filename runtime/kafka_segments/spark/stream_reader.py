@@ -29,8 +29,8 @@ from kafka_segments.query.query import TopicPartition
 from kafka_segments.spark.planning import Task
 from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.schema import arrow_schema, check_schema
-from kafka_segments.spark.streams.stream_logs import StreamLogs
-from kafka_segments.spark.streams.stream_offsets import Positions, from_offset, to_kafka_json, to_offset
+from kafka_segments.spark.stream_logs import StreamLogs
+from kafka_segments.spark.stream_offsets import Positions, from_offset, to_kafka_json, to_offset
 
 if TYPE_CHECKING:
     import pyarrow as pa

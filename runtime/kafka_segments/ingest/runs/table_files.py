@@ -1,19 +1,26 @@
-"""Files of a table in a store.
+"""Files of a table, in a directory of this machine or in a store: what `ingest` does with either.
 
-Strategy: a store has no rename. Committed files are copied to their places by the store itself, so that their
-bytes are not sent again, and the directory of the run is removed then: while it has objects, the run is not
-published to its end, and doing it again changes nothing.
+Strategy: paths are whole paths or addresses, so that tasks on other machines need nothing else. A directory
+has fsync, links and renames; a store has conditional puts, uploads that are there as a whole, and copies.
+
+A store has no rename. Committed files are copied to their places by the store itself, so that their bytes are
+not sent again, and the directory of the run is removed then: while it has objects, the run is not published
+to its end, and doing it again changes nothing.
 """
 
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.outputs import OutputFile
 from kafka_segments.core.io.stored_objects import ObjectOutput, ObjectReader, StoredObjects
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, StoreError, UndecidedRunError
+from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
 
-__all__ = ["StoredTableFiles"]
+__all__ = ["StoredTableFiles", "TableFiles", "TableOutput", "is_outside", "table_files", "whole_path"]
 
 
 class StoredTableFiles:
@@ -118,3 +125,34 @@ class StoredTableFiles:
     def remove_empty(self, directory: str) -> bool:  # noqa: ARG002
         """Return False: a store has no directories."""
         return False
+
+
+TableFiles = LocalTableFiles | StoredTableFiles
+TableOutput = OutputFile | ObjectOutput
+
+
+def is_outside(path: str) -> bool:
+    """Whether a path of a data file is not one below the table's destination."""
+    return os.path.isabs(path) or is_address(path) or ".." in path.split("/")
+
+
+def whole_path(destination: str, path: str) -> str:
+    """The whole path or address of a data file.
+
+    Args:
+        destination: of the table.
+        path: of the file: below the destination, unless it lies elsewhere.
+    """
+    return path if is_outside(path) else f"{destination}/{path}"
+
+
+def table_files(destination: str, settings: Mapping[str, str] | None = None) -> TableFiles:
+    """Choose by the path of a table.
+
+    Args:
+        destination: a path or an address.
+        settings: of stores, see `Places`.
+    """
+    if is_address(destination):
+        return StoredTableFiles(settings or {})
+    return LocalTableFiles(destination)

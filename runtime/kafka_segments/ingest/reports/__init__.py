@@ -1,1 +1,0 @@
-"""Reports of runs, for people and for machines."""

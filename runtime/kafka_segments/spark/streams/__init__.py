@@ -1,1 +1,0 @@
-"""Streams: `spark.readStream.format("kafka-segments")`."""
