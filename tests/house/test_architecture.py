@@ -67,8 +67,7 @@ def circle_in(found: dict[str, set[str]], *, of_folders: bool = False) -> list[s
 def test_no_room_has_a_circle_inside(room: str) -> None:
     found = imports_within(room)
     assert (circle_in(found), circle_in(found, of_folders=True)) == ([], [])
-    found[f"{room}.planning"] = {f"{room}.low.part"}
-    found[f"{room}.low.part"] = {f"{room}.above"}
+    found |= {f"{room}.planning": {f"{room}.low.part"}, f"{room}.low.part": {f"{room}.above"}}
     assert set(circle_in(found, of_folders=True)) == {room, f"{room}.low"}
 
 

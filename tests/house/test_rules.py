@@ -92,6 +92,7 @@ TAKERS = {
     "cli/file_outcomes.py",
     "cli/find.py",
     "cli/find_files.py",
+    "core/io/jobs.py",
     "cli/like_kafka/log_lines.py",
     "cli/like_kafka/tool.py",
     "cli/ls.py",

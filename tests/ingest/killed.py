@@ -19,7 +19,7 @@ from typing import Any
 
 from kafka_segments.cli.main import main
 from kafka_segments.core.io import stored_objects
-from kafka_segments.ingest import engines
+from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.runs import local_table_files, table_files
 from kafka_segments.ingest.runs.run_log import RunLog
@@ -72,7 +72,7 @@ def _patch(owner: Any, name: str, wrap: Callable[..., Callable[..., Any]], *more
 POINTS: dict[str, Callable[[], None]] = {
     "the first file is begun": _patch(ParquetFile, "write", before),
     "a file is half written": _patch(ParquetFile, "_finish", before, 2),
-    "the tasks are done": _patch(engines.LocalEngine, "run", after),
+    "the tasks are done": _patch(LocalEngine, "run", after),
     "before the commit": _patch(RunLog, "create", before),
     "the commit is made": _patch(RunLog, "create", after),
     "the first file is published": _patch(local_table_files.os, "rename", before, 2),

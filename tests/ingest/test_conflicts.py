@@ -12,10 +12,10 @@ from tests.ingest.ingested import Run, parquet_rows
 from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError, OutputError
 from kafka_segments.ingest.compact import compact
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import ingest
 from kafka_segments.ingest.run_plan import IngestPlan, Request, plan_ingest
 from kafka_segments.ingest.tables import open_table

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +18,9 @@ from tests.forms import pick
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.jobs import LocalEngine, in_processes
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import OutputError, TimestampRangeError
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import ingest
 from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.query.query import Query, Topics
@@ -88,10 +90,26 @@ def test_a_process_that_is_killed_is_told() -> None:
     assert multiprocessing.active_children() == []
 
 
+def numbers_below(number: int) -> Iterator[bytes]:
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield from (bytes([one]) * 40_000 for one in range(number))
+
+
+def test_results_of_a_process_that_is_killed_are_missing_and_no_others() -> None:
+    found: list[int] = []
+    with in_processes(numbers_below, range(6), 3, OutputError("killed")) as results:
+        for number, own in enumerate(results):
+            with pytest.raises(OutputError, match="killed") if number == 1 else nullcontext():
+                found.append(sum(len(one) // 40_000 for one in own))  # together more than a pipe holds
+    assert found == [0, 2, 3, 4, 5]
+    assert multiprocessing.active_children() == []
+
+
 PROGRAM = """
 import signal
 import sys
-from kafka_segments.ingest.engines import LocalEngine
+from kafka_segments.core.io.jobs import LocalEngine
 from tests.ingest.test_engines import Sleeping
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
 LocalEngine(2).run([Sleeping(sys.argv[1])] * 2)

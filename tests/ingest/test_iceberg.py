@@ -18,9 +18,9 @@ from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import ingest as ingest_run
 from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.ingest.runs.run_log import RunLog

@@ -17,9 +17,9 @@ from tests.mutations import cases
 from tests.mutations.found import FOUND
 
 import kafka_segments
+from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.errors import TruncatedLogError
 from kafka_segments.ingest import splits
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import ingest
 from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.ingest.runs.account import Account

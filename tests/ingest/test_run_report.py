@@ -19,10 +19,10 @@ from tests.log.test_discovery import locked
 from tests.made import directories
 from tests.made.directories import append, run_of
 
+from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.io.outputs import replace_file
 from kafka_segments.core.io.retry import Patience, RequestCounts, requests_so_far
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.run_report import RunMeter
 from kafka_segments.ingest.task import Output
 

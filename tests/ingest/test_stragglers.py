@@ -12,8 +12,8 @@ from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket
 from tests.made.directories import append, run_of, segment_path
 
+from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.job import Ingest, ingest
 from kafka_segments.ingest.run_plan import Request, plan_ingest

@@ -13,8 +13,8 @@ from tests.log.test_discovery import locked
 from tests.made.directories import append, log_start, run_of, segment_path
 
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.errors import ReadError
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.run_plan import again_if_gone
 
 

@@ -25,7 +25,7 @@ from tests.invariant.calls import CALLS, Call, Places, in_short, make_places, ma
 
 import kafka_segments
 from kafka_segments.cli import main as command
-from kafka_segments.core.io.processes import check_not_ended, ended_by_signals
+from kafka_segments.core.io.signals import check_not_ended, ended_by_signals
 
 SOME = [call for call in CALLS if call.writes or call.words in ("dump SRC", "ls -l SRC", "verify SRC")]
 SIGNALS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}

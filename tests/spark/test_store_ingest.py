@@ -9,13 +9,12 @@ from tests.ingest.ingested import data_files, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket, bucket, s3_server, table
 from tests.made.directories import append, run_of
 
+from kafka_segments.core.io.jobs import Engine, LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.compact import compact
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import ingest
 from kafka_segments.ingest.run_plan import Request, plan_ingest
 from kafka_segments.ingest.tables import open_table
-from kafka_segments.query.job_engine import Engine
 from kafka_segments.query.query import Query
 from kafka_segments.spark.task_engine import SparkEngine
 

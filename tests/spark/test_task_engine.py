@@ -10,12 +10,11 @@ import pytest
 from tests.ingest.test_engines import Echo, Failing, contents
 from tests.spark import kafka_rows
 
+from kafka_segments.core.io.jobs import Engine, LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import OutputError, TimestampRangeError
-from kafka_segments.ingest.engines import LocalEngine
 from kafka_segments.ingest.job import Ingest, ingest
 from kafka_segments.ingest.run_plan import Request, plan_ingest
-from kafka_segments.query.job_engine import Engine
 from kafka_segments.query.query import Query, Topics
 from kafka_segments.spark import task_engine
 from kafka_segments.spark.task_engine import SparkEngine

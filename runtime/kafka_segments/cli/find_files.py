@@ -1,23 +1,17 @@
-"""Search of files for `find`: in this process, or in several, whose results come in the order of the files.
-
-Strategy: each process takes every n-th file, and sends what it finds through a pipe. A pipe that is full
-stops its process until its turn has come, so that results never pile up.
-"""
+"""Search of files for `find`, in this process or in several: results come in the order of the files."""
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from itertools import chain
 
-from kafka_segments.cli import console
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.opened_files import fast_rows_if_there
 from kafka_segments.cli.sources import GivenFile
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.jobs import in_processes
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.batch_records import ManyRows
 from kafka_segments.core.segment.segment import open_segment
@@ -74,6 +68,18 @@ class FileTask:
         except KafkaFormatError as error:
             yield error.with_context(path=error.path or file.path)
 
+    def pieces(self, file: GivenFile) -> Iterator[list[FileEvent]]:
+        """Yield the same as lists that are not long, nor large."""
+        kept, num_bytes = list[FileEvent](), 0
+        for event in self.events(file):
+            kept.append(event)
+            if isinstance(event, FoundRecord):
+                num_bytes += len(event.record.key or b"") + len(event.record.value or b"")
+            if num_bytes >= _MAX_BYTES or len(kept) >= _MAX_EVENTS:
+                yield kept
+                kept, num_bytes = [], 0
+        yield kept
+
     def _search(self, file: GivenFile, source: Source) -> Iterator[FileEvent]:
         unused: list[KafkaFormatError] = []
         position: int | None = 0
@@ -98,53 +104,16 @@ def searches(
         files: to be searched.
         jobs: processes; 1 searches in this one.
     """
-    jobs = min(jobs, len(files))
     if jobs <= 1:
         yield (task.events(file) for file in files)
         return
-    context = multiprocessing.get_context("spawn")
-    workers, receivers = [], []
+    killed = ReadError("the process that searched this file ended early; search it again")
+    with in_processes(task.pieces, files, jobs, killed) as found:
+        yield (_joined(pieces, file.path) for file, pieces in zip(files, found, strict=True))
+
+
+def _joined(pieces: Iterator[list[FileEvent]], path: str) -> Iterator[FileEvent]:
     try:
-        for number in range(jobs):
-            receiver, sender = context.Pipe(duplex=False)
-            worker = context.Process(target=_work, args=(task, files[number::jobs], sender), daemon=True)
-            worker.start()
-            sender.close()
-            workers.append(worker)
-            receivers.append(receiver)
-        yield (_received(receivers[number % jobs], file.path) for number, file in enumerate(files))
-    finally:
-        for worker, receiver in zip(workers, receivers, strict=False):
-            receiver.close()
-            worker.terminate()
-            worker.join()
-
-
-def _received(receiver: Connection, path: str) -> Iterator[FileEvent]:
-    while True:
-        try:
-            events, is_last = receiver.recv()
-        except EOFError:
-            yield ReadError("the process that searched this file ended early; search it again", path=path)
-            return
-        yield from events
-        if is_last:
-            return
-
-
-def _work(task: FileTask, files: Sequence[GivenFile], sender: Connection) -> None:
-    """Search files and send what is found; the first process ends this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        for file in files:
-            kept, num_bytes = list[FileEvent](), 0
-            for event in task.events(file):
-                kept.append(event)
-                if isinstance(event, FoundRecord):
-                    num_bytes += len(event.record.key or b"") + len(event.record.value or b"")
-                if num_bytes >= _MAX_BYTES or len(kept) >= _MAX_EVENTS:
-                    sender.send((kept, False))
-                    kept, num_bytes = [], 0
-            sender.send((kept, True))
-    except BrokenPipeError:  # enough was found
-        console.silence_stdout()
+        yield from chain.from_iterable(pieces)
+    except ReadError as error:
+        yield error.with_context(path=path)

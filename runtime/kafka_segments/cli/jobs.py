@@ -16,7 +16,7 @@ from kafka_segments.cli import console
 from kafka_segments.errors import MissingExtraError, OptionError
 
 if TYPE_CHECKING:
-    from kafka_segments.query.job_engine import Engine
+    from kafka_segments.core.io.jobs import Engine
 
 __all__ = [
     "JobProgress",
@@ -63,7 +63,7 @@ def engine_of(arguments: argparse.Namespace) -> tuple[Engine, str]:
         OptionError: `--master` without Spark.
         MissingExtraError: pyspark is not installed.
     """
-    from kafka_segments.ingest.engines import LocalEngine
+    from kafka_segments.core.io.jobs import LocalEngine
 
     if arguments.engine == "local" or (arguments.engine is None and not _has_spark(arguments)):
         if arguments.master is not None:

@@ -10,7 +10,7 @@ import kafka_segments
 from kafka_segments.cli import console
 from kafka_segments.cli.parsing import add_options, new_parser, options_of
 from kafka_segments.core.codecs.bounds import other_bound
-from kafka_segments.core.io.processes import ended_by_signals
+from kafka_segments.core.io.signals import ended_by_signals
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.log.skipped_files import num_unlisted
 from kafka_segments.query.options import GivenOptions

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from kafka_segments.core.io.processes import check_not_ended
+from kafka_segments.core.io.signals import check_not_ended
 from kafka_segments.errors import ConflictError, KafkaFormatError, OutputError, UndecidedRunError
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import RunState

@@ -16,6 +16,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
+from kafka_segments.core.io.jobs import Engine, Progress
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.ingest.committing import committing
 from kafka_segments.ingest.files.file_columns import FileColumns, opened
@@ -23,7 +24,6 @@ from kafka_segments.ingest.runs.run_log import History, read_history
 from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettings, following
 from kafka_segments.ingest.runs.table_files import TableFiles, is_outside, whole_path
 from kafka_segments.ingest.tables.table_base import DELETED_ROWS, Table
-from kafka_segments.query.job_engine import Engine, Progress
 
 __all__ = ["MergeTask", "check_untouched", "compact", "read_rows"]
 

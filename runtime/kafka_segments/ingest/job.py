@@ -14,6 +14,7 @@ from typing import Any
 
 from kafka_segments.core.formats.file_names import MAX_OFFSET
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.jobs import Engine, Progress
 from kafka_segments.ingest.committing import committing
 from kafka_segments.ingest.run_plan import IngestPlan, is_left_out
 from kafka_segments.ingest.runs.account import (
@@ -29,7 +30,6 @@ from kafka_segments.ingest.task import Output, PartitionOutput, WriteSettings, W
 from kafka_segments.ingest.transactional import report_uncommitted
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.model import PartitionLog
-from kafka_segments.query.job_engine import Engine, Progress
 from kafka_segments.query.query import TopicPartition
 
 __all__ = ["Ingest", "ingest"]

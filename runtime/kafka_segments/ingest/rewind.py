@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka_segments.core.io.jobs import Engine
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.committing import committing
 from kafka_segments.ingest.compact import check_untouched, read_rows
@@ -32,7 +33,6 @@ from kafka_segments.ingest.runs.run_state import (
 )
 from kafka_segments.ingest.runs.table_files import TableFiles, is_outside
 from kafka_segments.ingest.tables import Table
-from kafka_segments.query.job_engine import Engine
 from kafka_segments.query.query import TopicPartition
 
 __all__ = ["CutFile", "CutTask", "RewoundPartition", "rewind"]

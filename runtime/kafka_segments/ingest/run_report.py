@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
+from kafka_segments.core.io.jobs import Engine, Progress, RunnableTask
 from kafka_segments.core.io.retry import RequestCounts, requests_so_far
 from kafka_segments.errors.escaping import shown
 from kafka_segments.ingest.job import Ingest
@@ -24,7 +25,6 @@ from kafka_segments.ingest.runs.account import Account, PartitionReport
 from kafka_segments.ingest.task import Output, SplitTime
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.committed import Committed
-from kafka_segments.query.job_engine import Engine, Progress, RunnableTask
 from kafka_segments.query.offsets import Range
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.table_words import COUNTS

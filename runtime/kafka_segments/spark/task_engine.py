@@ -21,8 +21,8 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import SparkSession
 
 from kafka_segments import errors
+from kafka_segments.core.io.jobs import Progress, RunnableTask
 from kafka_segments.errors import KafkaFormatError, OutputError
-from kafka_segments.query.job_engine import Progress, RunnableTask
 from kafka_segments.spark.session import open_session
 
 __all__ = ["SparkEngine"]

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import groupby
 
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.processes import process_pool
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.core.io.jobs import in_processes
+from kafka_segments.errors import KafkaFormatError, ReadError
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -130,16 +130,18 @@ def _results(
     num_jobs: int,
     progress: Callable[[int], None] | None,
 ) -> Iterator[CopyResult]:
-    if num_jobs <= 1 or len(subject.copies) < 2:
-        for copy in subject.copies:
-            yield verify_copy(copy, options, replace(reading, progress=progress))
-        return
-    with process_pool(num_jobs) as pool:
-        verify = partial(verify_copy, options=options, reading=replace(reading, progress=None))
-        for copy, result in zip(subject.copies, pool.map(verify, subject.copies), strict=True):
+    if min(num_jobs, len(subject.copies)) <= 1:
+        reading, progress = replace(reading, progress=progress), None
+    find, killed = partial(_verified, options=options, reading=reading), ReadError("a process was killed")
+    with in_processes(find, subject.copies, num_jobs, killed) as found:
+        for copy, (result,) in zip(subject.copies, found, strict=True):
             if progress is not None:
                 progress(sum(one.size for one in copy.segments))
             yield result
+
+
+def _verified(copy: PartitionCopy, options: VerifyOptions, reading: SegmentReading) -> Iterator[CopyResult]:
+    yield verify_copy(copy, options, reading)
 
 
 def _of_directories(

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from kafka_segments.core.io.processes import check_not_ended
+from kafka_segments.core.io.signals import check_not_ended
 from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import OptionError, OutputError
 

@@ -1,25 +1,20 @@
-"""The end of a command, and of the processes that work for it: Ctrl-C, SIGTERM and SIGHUP.
+"""Signals that end a command: Ctrl-C, SIGTERM and SIGHUP.
 
 Strategy: Python raises KeyboardInterrupt wherever the main thread is. In a destructor, in a generator that is
 being closed, or in a library's callback the exception is lost, and the command would go on. So the signal is
 noted, the exception is raised every tenth of a second until it is being handled, and what makes a result
-visible calls `check_not_ended` first. A pool's processes end with the one that asked, and at once if that is
-interrupted.
+visible calls `check_not_ended` first.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing.connection import wait
 
-__all__ = ["check_not_ended", "ended_by_signals", "process_pool"]
+__all__ = ["check_not_ended", "ended_by_signals"]
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
@@ -79,33 +74,3 @@ def _end(number: int, _frame: object) -> None:
             return  # files are being removed, threads awaited: that is to be done
         error = error.__context__
     raise _exception()
-
-
-@contextmanager
-def process_pool(num_processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Provide a pool of processes; an error within the context ends them."""
-    # Not forked: threads of libraries would be missing in the copy, and their locks would stay taken.
-    context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
-    pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=_begin)
-    try:
-        yield pool
-    except BaseException:
-        for process in multiprocessing.active_children():
-            if process not in others:
-                process.terminate()  # else it would go on to the end of its task
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin() -> None:
-    """Let the process that asked for the tasks end this one, also by being killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)
