@@ -25,7 +25,7 @@ from tests.io.conftest import settings_for
 OF_STUB, OF_CONNECTOR, OF_PARQUET, OF_COUNT = 0.88, 3.9, 1.6, 30
 # The most that figures may be.
 SELECTED_PERCENT, TASK_MS, PLANNING_S, WORKER_MIB = 5, 40, 3, 300
-COUNTING_S, DAY_S = 8, 0.5
+COUNTING_S, DAY_S = 10, 0.5
 LIMIT = "768m"
 DELAY_MS = 20
 PARTS = ("scans", "ingest", "selections", "tasks", "planning", "tiny", "day", "memory")

@@ -16,7 +16,6 @@ import kafka_segments as ks
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.discovery import discover
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_end, find_reached
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.segment_figures import figures_by_ends, figures_by_headers
@@ -61,7 +60,7 @@ def ends(directory: Path) -> set[int | None]:
     """The end of the log by everything that tells one."""
     places, last = Places(), newest(directory)
     (listed,) = ks.list_partitions(directory)
-    found = {find_end(places, last).end_offset, find_reached(places, last, Budget(0)), listed.end_offset}
+    found = {find_end(places, last).end_offset, find_reached(places, last), listed.end_offset}
     return found | {read(places, last).end_offset for read in (figures_by_ends, figures_by_headers)}
 
 

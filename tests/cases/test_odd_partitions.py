@@ -19,7 +19,6 @@ from tests.made import directories
 import kafka_segments
 from kafka_segments.cli.main import main
 from kafka_segments.errors import DataLossError, DecompressionError
-from kafka_segments.log import segment_extents
 
 CASES = Path(__file__).parents[1] / "vectors" / "cases"
 SARAMA = CASES / "sarama-last-offset-0"
@@ -69,13 +68,9 @@ def test_a_column_of_their_batches(sarama: Path, tmp_path: Path, ingest: Run) ->
     assert positions == [at for at in (0, 111, 222, 338, 454) for _ in range(5)]
 
 
-@pytest.mark.parametrize("num_slow", [0, 1 << 30], ids=["compiled", "plain"])
 @pytest.mark.parametrize("second", [None, 10, 14])
-def test_ranges_of_their_offsets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: int | None, num_slow: int
-) -> None:
+def test_ranges_of_their_offsets(tmp_path: Path, second: int | None) -> None:
     """Also with a second segment, named by the log end that a broker believed in, or by its first batch."""
-    monkeypatch.setattr(segment_extents, "_NUM_SLOW", num_slow)
     data, folder = (SARAMA / "s-0" / NAME).read_bytes(), tmp_path / "logs" / "s-0"
     folder.mkdir(parents=True)
     (folder / NAME).write_bytes(data if second is None else data[:222])

@@ -1,4 +1,4 @@
-"""Small segments one after the other, as one batch and for their times; and names of directories."""
+"""Times of small segments one after the other; and names of directories."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from tests.fuzz import inputs, parts, seeds
 from tests.fuzz.edits import edited
 from tests.fuzz.guard import GUARD
 
-from kafka_segments import Batch, Damage, open_segment
+from kafka_segments import Batch, open_segment
 from kafka_segments.core.formats import file_names
-from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.columnar.arrow_schema import schema_of
-from kafka_segments.core.segment.columnar.decoding import RecordDecoder
 from kafka_segments.core.segment.columnar.small_segments import (
-    UNKNOWN,
-    SmallRecords,
     SmallTimes,
     read_times,
 )
-from kafka_segments.core.segment.contents import contents_of, contents_of_small
-from kafka_segments.core.segment.continuity import Extent
 from kafka_segments.core.segment.scan import nested_messages
 from kafka_segments.errors import UnknownFormatError
 
@@ -44,95 +37,35 @@ WORDS = (
 )
 
 
-def segments(dice: Random) -> tuple[str, None]:
-    """What is taken are the rows of the slow way; what is refused leaves the others as they are."""
-    if not _has_room():
-        return "no room", None
-    records, expected, outcome = SmallRecords(schema_of(parts.COLUMNS)), [], "refused"
-    for _ in range(1 + dice.randrange(4)):
-        data, start, is_edited = _segment(dice)
-        try:
-            with open_segment(data) as segment:
-                entries, between, places = parts.slowly(segment, data)
-                events = list(segment.iter_events(on_damage="skip"))
-        except UnknownFormatError:
-            continue
-        heads = [one.head for one in entries]
-        _check_contents(data, heads, is_damaged=bool(between))
-        rows = [row for one in entries for row in one.rows]
-        end = start + len(rows) + (dice.randrange(16) == 0)
-        num_batches = records.add(open_source(GUARD.place(data)), start, end)
-        has_markers = any(one.is_control for one in heads)
-        is_plain = all(one.magic >= 2 and one.compression == "none" and one.num_records > 0 for one in heads)
-        is_run = is_plain and [row[0] for row in rows] == list(range(start, end)) and bool(rows)
-        if num_batches is None:
-            assert is_edited or places or has_markers or not is_run or not all(map(_is_dense, heads))
-            _check_taken(records, expected)
-            expected = []
-        else:
-            assert is_run and not places and not has_markers
-            assert num_batches == len(heads)
-            assert not any(isinstance(one, Damage) for one in events)
-            expected += rows
-            outcome = "taken"
-    _check_taken(records, expected)
-    return outcome, None
-
-
-def _segment(dice: Random) -> tuple[bytes, int, bool]:
-    """Batches that follow each other without a gap, their first offset, and whether they were edited."""
+def _segment(dice: Random) -> bytes:
+    """Batches that follow each other without a gap, edited or not."""
     plain = [one.data for one in seeds.entries() if not one.codec and one.content == 1]
     chosen = [plain[dice.randrange(len(plain))] for _ in range(1 + dice.randrange(3))]
     if dice.randrange(8) == 0:
         chosen.append(dice.choice(seeds.entries()).data)
-    start = offset = dice.choice((0, 5, 1 << 40))
+    offset = dice.choice((0, 5, 1 << 40))
     out = b""
     for data in chosen:
         with open_segment(data) as segment:
             (batch,) = (one for one in segment.iter_entries("skip") if isinstance(one, Batch))
         out += offset.to_bytes(8, "big") + data[8:]
         offset += 1 + max(batch.last_offset - (batch.base_offset or 0), 0)
-    is_edited = dice.randrange(3) == 0
-    return (edited(dice, out, others=plain) if is_edited else out), start, is_edited
-
-
-def _has_room() -> bool:
-    """Whether columns have room for what is read together, as `SmallRecords` needs: not in small windows."""
-    return bool(RecordDecoder.__init__.__kwdefaults__["capacity"].num_rows > 10_000)
-
-
-def _is_dense(batch: Batch) -> bool:
-    return batch.base_offset is not None and batch.num_records == batch.last_offset - batch.base_offset + 1
-
-
-def _check_taken(records: SmallRecords, expected: list[parts.Row]) -> None:
-    batch = records.take()
-    assert (parts.fast_rows(batch) if batch is not None else []) == expected
-
-
-def _check_contents(data: bytes, heads: list[Batch], *, is_damaged: bool) -> None:
-    """What is said of segments that are sound and in order."""
-    found = contents_of_small(open_source(GUARD.place(data)), 0)
-    if found is not None:
-        assert not is_damaged
-        assert found.extent == Extent(heads[0].base_offset or 0, heads[-1].last_offset)
-        assert found == contents_of(open_source(data), 0)
+    return edited(dice, out, others=plain) if dice.randrange(3) == 0 else out
 
 
 def times(dice: Random) -> tuple[str, None]:
     """Times of segments read in one pass are those of each one alone."""
-    chosen = [_segment(dice)[0] if dice.randrange(4) else _any(dice) for _ in range(1 + dice.randrange(5))]
+    chosen = [_segment(dice) if dice.randrange(4) else _any(dice) for _ in range(1 + dice.randrange(5))]
     chosen = [data for data in chosen if data]
     joined, ends = memoryview(GUARD.place(b"".join(chosen))), list(accumulate(map(len, chosen)))
-    earliest_from = dice.choice((None, -(1 << 62), 0, 1_700_000_000_000))
-    found = read_times(joined, ends, earliest_from)
+    found = read_times(joined, ends)
     is_before_whole = True
     for data, one in zip(chosen, found, strict=True):
         entries, is_sound = _entries(data)
         # The end of one may be a batch together with the beginning of the next, which is in neither then.
         assert (one is not None) == is_sound or (is_sound and not is_before_whole)
         if one is not None:
-            _check_times(one, entries, earliest_from)
+            _check_times(one, entries)
         is_before_whole = one is not None
     return ("refused", "some", "all")[any(found) + all(found)], None
 
@@ -157,16 +90,12 @@ def _entries(data: bytes) -> tuple[list[parts.Entry], bool]:
     )
 
 
-def _check_times(found: SmallTimes, entries: list[parts.Entry], earliest_from: int | None) -> None:
+def _check_times(found: SmallTimes, entries: list[parts.Entry]) -> None:
     heads, own = [one.head for one in entries], slice(found.start, found.end)
     assert found.first_offset == heads[0].base_offset
     assert list(found.last_offsets[own]) == [parts.last_offset(one) for one in heads]
     assert list(found.latest[own]) == list(accumulate((one.max_timestamp for one in heads), max))
     assert found.has_append_time == any(one.timestamp_type == "LogAppendTime" for one in heads)
-    if earliest_from is None or found.greatest < earliest_from:
-        assert found.earliest is None
-    elif found.earliest != UNKNOWN:
-        assert found.earliest == min(row[1] for one in entries for row in one.rows)
 
 
 def frames(dice: Random) -> tuple[str, None]:

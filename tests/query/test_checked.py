@@ -17,7 +17,7 @@ from tests.made.sound_batches import sound_batches
 from kafka_segments.cli.main import main
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.contents import is_cleaned
-from kafka_segments.log import header_walk, segment_extents
+from kafka_segments.log import header_walk
 
 CLEAN = Path(__file__).resolve().parents[1] / "vectors/recorded/kafka-4.3/clean"
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 125))
@@ -31,8 +31,7 @@ def partition(tmp_path: Path) -> Path:
 @pytest.fixture(params=[True, False], ids=["compiled", "plain"])
 def anyhow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of looking into small segments."""
-    for module, name in ((segment_extents, "_NUM_SLOW"), (header_walk, "NUM_SLOW")):
-        monkeypatch.setattr(module, name, 0 if request.param else 1 << 30)
+    monkeypatch.setattr(header_walk, "NUM_SLOW", 0 if request.param else 1 << 30)
 
 
 def findings(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:

@@ -12,10 +12,8 @@ from tests.made.build import batch, message, record
 from tests.query.logs import PLACES
 from tests.query.range_logs import losses, offsets, partition, run, write
 
-from kafka_segments.log import header_walk
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Findings, Kind
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split
 from kafka_segments.log.replicas import resolve
@@ -168,12 +166,6 @@ def test_what_the_cleaner_may_have_taken_is_no_loss(log: Path) -> None:
     assert (found, told.of(Kind.LOST)) == (list(range(220)), [])
 
 
-@pytest.fixture(params=[True, False], ids=["compiled", "plain"])
-def anyhow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of looking at the end of a small segment."""
-    monkeypatch.setattr(header_walk, "NUM_SLOW", 0 if request.param else 1 << 30)
-
-
 ENDS = {
     "whole": (run(200, 5), 225),
     "a damaged batch at the end": (run(200, 4) + flipped(run(220, 1)), 220),
@@ -186,18 +178,16 @@ ENDS = {
 }
 
 
-@pytest.mark.usefixtures("anyhow")
 @pytest.mark.parametrize("content", ENDS)
-def test_the_end_of_a_small_segment_is_found_alike_in_both_ways(log: Path, content: str) -> None:
+def test_the_end_of_a_small_segment_is_found(log: Path, content: str) -> None:
     data, end = ENDS[content]
     write(log, 200, data)
     (segment,) = (split.segment for split in splits(log)[-1:])
-    assert find_reached(PLACES, segment, Budget(0)) == end
+    assert find_reached(PLACES, segment) == end
 
 
-@pytest.mark.usefixtures("anyhow")
 def test_headers_that_leave_the_end_open_tell_nothing(log: Path) -> None:
     (segment,) = (split.segment for split in splits(log)[-1:])
-    assert find_reached(PLACES, segment, Budget(0)) == 250
+    assert find_reached(PLACES, segment) == 250
     write(log, 200, run(200, 2) + batch(210, [record(0), record(1)], count=2, last_offset_delta=0))
-    assert find_reached(PLACES, segment, Budget(0)) is None
+    assert find_reached(PLACES, segment) is None

@@ -20,7 +20,7 @@ from tests.query.logs import PLACES, RECORDED, Entry
 
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.segment.segment import open_segment
-from kafka_segments.errors import OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog
@@ -138,9 +138,11 @@ def test_a_time_index_that_leads_too_far_is_held_against_the_log(tmp_path: Path)
     for one in indexes[:-1]:
         one.write_bytes(indexes[-1].read_bytes())
     log = logs.log_of(path)
-    finder = TimeFinder(PLACES, Budget(1 << 20))
-    assert [finder.find(log, at * 100, 0, is_start=True) for at in range(40)] == list(range(40))
-    assert finder.unused and "not used" in str(finder.unused[0])
+    unused: list[KafkaFormatError] = []
+    finders = (TimeFinder(PLACES, Budget(1 << 20), unused) for _at in range(40))
+    found = [one.find(log, at * 100, 0, is_start=True) for at, one in enumerate(finders)]
+    assert found == list(range(40))
+    assert unused and "not used" in str(unused[0])
 
 
 def test_without_indexes_no_more_is_walked_than_is_allowed(tmp_path: Path) -> None:

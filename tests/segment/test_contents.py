@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from kafka_segments import open_partition, open_writer
 from kafka_segments.cli.main import main
 from kafka_segments.core.formats import LEN_LOG_OVERHEAD
 from kafka_segments.core.formats.entries import Damage
-from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment import contents
 from kafka_segments.errors import SegmentOrderError
 
@@ -120,21 +118,3 @@ def test_a_batch_astray_between_the_ends_is_told_by_each_reading(
         captured = capsys.readouterr()
         assert "its base offset was changed" in captured.out + captured.err
     assert main(["aborted", str(partition)]) == 1
-
-
-CASES = Path(__file__).resolve().parents[1] / "vectors" / "cases"
-
-
-def test_small_segments_hold_the_same_by_the_compiled_scanner() -> None:
-    """Also where a bit of the base offset of their first or last batch has changed."""
-    num_compiled = 0
-    for path in CASES.glob("base-offset-flip-sound-copy/in/*/*/*.log"):
-        data, base = path.read_bytes(), int(path.stem)
-        for position, bit in product((0, contents.near_end(open_source(data))), range(0, 64, 7)):
-            changed = bytearray(data)
-            changed[position + 7 - bit // 8] ^= 1 << bit % 8
-            found = contents.contents_of_small(open_source(bytes(changed)), base)
-            if found is not None:
-                num_compiled += 1
-                assert found == contents.contents_of(open_source(bytes(changed)), base)
-    assert num_compiled > 0

@@ -7,9 +7,9 @@ import random
 from itertools import accumulate, pairwise
 
 import pytest
-from tests.made.build import batch, control, message, patched, record
+from tests.made.build import batch, message, patched, record
 
-from kafka_segments.core.segment.columnar.small_segments import UNKNOWN, SmallTimes, read_times
+from kafka_segments.core.segment.columnar.small_segments import SmallTimes, read_times
 
 
 def timed(offset: int, *times: int, **fields: int) -> bytes:
@@ -113,42 +113,5 @@ def test_a_look_up_by_time() -> None:
             assert times.last_below(wanted) == (below[-1] if below else None)
 
 
-def earliest_of(segments: list[bytes], earliest_from: int | None = -1) -> list[int | None]:
-    ends = list(accumulate(map(len, segments)))
-    found = read_times(memoryview(b"".join(segments)), ends, earliest_from)
-    return [None if one is None else one.earliest for one in found]
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (timed(7, 20, 10), 10),
-        (timed(0, 5, 6) + timed(2, 3) + timed(9, 4, 9), 3),
-        (timed(0, 5, 4) + timed(2, 6, 1, attributes=8), 4),
-        (timed(0, 5, -1), -1),
-        (timed(0, 5) + control(1, (b"\0\0\0\1", b"\0\0\0\0\0\0")), 5),
-        (timed(0, 5) + batch(1, [], max_timestamp=1, last_offset_delta=3), 5),
-        (control(1, (b"\0\0\0\1", b"\0\0\0\0\0\0")), UNKNOWN),
-        (batch(0, [], max_timestamp=1, last_offset_delta=3), UNKNOWN),
-        (timed(0, 5) + batch(1, attributes=1, payload=GZIPPED, max_timestamp=9), UNKNOWN),
-        (timed(0, 5) + batch(1, attributes=6, max_timestamp=9), UNKNOWN),
-        (timed(0, 5) + batch(1, [record(), record()], count=1, max_timestamp=9), UNKNOWN),
-        (timed(0, 5) + batch(1, [record()], count=2, last_offset_delta=1, max_timestamp=9), UNKNOWN),
-    ],
-)
-def test_the_earliest_time_of_a_record(data: bytes, expected: int) -> None:
-    assert earliest_of([data]) == [expected]
-    assert earliest_of([data], None) == [None]
-
-
-def test_each_segment_has_its_own_earliest_time() -> None:
-    sound = [timed(7, 20, 10), timed(0, 5, 6) + timed(2, 3), OTHERS["cut off"], timed(0, 30, 40), timed(0, 9)]
-    compressed = batch(1, attributes=1, payload=GZIPPED, max_timestamp=19)
-    segments = [*sound, compressed, timed(0, 50)]
-    assert earliest_of(segments) == [10, 3, None, 30, 9, UNKNOWN, 50]
-    assert earliest_of(segments, 10) == [10, None, None, 30, None, UNKNOWN, 50]
-    assert earliest_of(segments, 1000) == [None] * 7
-
-
 def test_nothing() -> None:
-    assert read([]) == [] == earliest_of([])
+    assert read([]) == []

@@ -390,7 +390,6 @@ def test_batch_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest
         yield from split_reader.read_split(dataclasses.replace(split, end=1), *_more)
         raise MemoryError
 
-    monkeypatch.setattr(spark_reading.SmallSplits, "add", lambda *_arguments: False)
     monkeypatch.setattr(spark_reading, "read_split", starved)
     with pytest.raises(
         RecordTooLargeError, match="topic t, partition 4, offset 1: not enough memory"

@@ -15,6 +15,7 @@ from itertools import starmap
 from kafka_segments.core.formats.file_names import SEGMENT_NAME
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.continuity import Extent
+from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog, StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
 from kafka_segments.log.segment_extents import NUM_AHEAD, extent_of, read_small
@@ -22,8 +23,14 @@ from kafka_segments.log.segment_extents import NUM_AHEAD, extent_of, read_small
 __all__ = ["astray_in", "touches_any"]
 
 
-def astray_in(places: Places, log: PartitionLog) -> tuple[Extent, ...]:
-    """Return the offsets of each segment that has others than its name says; empty where names are right."""
+def astray_in(places: Places, log: PartitionLog, budget: Budget) -> tuple[Extent, ...]:
+    """Return the offsets of each segment that has others than its name says; empty where names are right.
+
+    Args:
+        places: opens files.
+        log: the partition.
+        budget: of the planning, see `read_small`.
+    """
     segments = [piece.segment for piece in log.pieces if _is_brokers(piece.segment)]
     if any(is_remote(one.file) for one in segments):
         with ThreadPoolExecutor(NUM_REQUESTS) as pool:
@@ -32,7 +39,7 @@ def astray_in(places: Places, log: PartitionLog) -> tuple[Extent, ...]:
         extents = []
         for at in range(0, len(segments), NUM_AHEAD):
             some = segments[at : at + NUM_AHEAD]
-            read_small(places, some)
+            read_small(places, some, budget)
             extents += [extent_of(places, one) for one in some]
     return tuple(filter(None, starmap(_if_astray, zip(segments, extents, strict=True))))
 

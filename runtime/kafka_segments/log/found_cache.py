@@ -23,9 +23,6 @@ class FileCache(Generic[T]):
         self._found: OrderedDict[tuple[str, str, int, int], T] = OrderedDict()
         self._lock = Lock()
 
-    def __len__(self) -> int:
-        return len(self._found)
-
     def of(self, file: StoredFile, find: Callable[[], T]) -> T:
         """Return the value of a file, from `find` if it is not cached; errors are not cached."""
         key = _key(file)
@@ -37,9 +34,9 @@ class FileCache(Generic[T]):
         self.put(file, found)
         return found
 
-    def get(self, file: StoredFile, default: T) -> T:
-        """Return the value of a file if it is cached, else the default."""
-        return self._found.get(_key(file), default)
+    def get(self, file: StoredFile) -> T | None:
+        """Return the value of a file if it is cached, else None."""
+        return self._found.get(_key(file))
 
     def put(self, file: StoredFile, value: T) -> None:
         """Add the value of a file."""

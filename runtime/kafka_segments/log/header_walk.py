@@ -6,8 +6,7 @@ from kafka_segments.log.model import StoredFile
 
 __all__ = ["Budget"]
 
-
-NUM_SLOW = 100  # small segments to read before loading the compiled scanner, which takes as long
+NUM_SLOW = 100  # small segments to read one by one: to load the compiled scanner takes as long
 
 
 class Budget:
@@ -18,14 +17,10 @@ class Budget:
         self._left = max_bytes
         self._num_small = 0
 
-    def has_many_small(self) -> bool:
-        """Count a small segment; return whether there are enough to load the compiled scanner for them."""
-        self._num_small += 1
+    def has_many_small(self, number: int) -> bool:
+        """Count small segments; return whether there are enough by now to read many of them at once."""
+        self._num_small += number
         return self._num_small > NUM_SLOW
-
-    def would_be_many(self, num_small: int) -> bool:
-        """Return whether so many more small segments are enough, without counting them."""
-        return self._num_small + num_small > NUM_SLOW
 
     def spend(self, file: StoredFile, position: int = 0) -> bool:
         """Return whether a file may be scanned from a position on, and subtract its bytes if so."""

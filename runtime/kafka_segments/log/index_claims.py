@@ -62,7 +62,7 @@ class TimeClaims:
 
 
 def read_claims(
-    places: Places, segment: StoredSegment, timestamp: int, unused: list[KafkaFormatError], budget: Budget
+    places: Places, segment: StoredSegment, timestamp: int, unused: list[KafkaFormatError]
 ) -> TimeClaims:
     """Look up in a segment's time index which records are earlier than a timestamp.
 
@@ -71,10 +71,9 @@ def read_claims(
         segment: the segment.
         timestamp: milliseconds.
         unused: receives the errors of its indexes.
-        budget: decides how small segments are read.
     """
     with NotingFaults(unused):
-        small = times_in_small(places, segment, budget) if has_small_times(segment) else None
+        small = times_in_small(segment) if has_small_times(segment) else None
         if small is not None:
             return _lookup_in_headers(small, segment, timestamp)
         times = open_times(places, segment)
@@ -110,7 +109,10 @@ def iter_claims(
     unused: list[KafkaFormatError],
     budget: Budget,
 ) -> Iterator[TimeClaims]:
-    """Yield the lookup in each segment; lookups in remote segments run in parallel."""
+    """Yield the lookup in each segment; lookups in remote segments run in parallel.
+
+    `budget` counts small segments, see `read_small`.
+    """
     for at in range(0, len(segments), NUM_REQUESTS):
         some = segments[at : at + NUM_REQUESTS]
         if at % NUM_AHEAD == 0:
@@ -118,13 +120,11 @@ def iter_claims(
             read_small(places, ahead, budget)
         if not any(is_remote(segment.file) for segment in some):
             for segment in some:
-                yield read_claims(places, segment, timestamp, unused, budget)
+                yield read_claims(places, segment, timestamp, unused)
             continue
         found: list[list[KafkaFormatError]] = [[] for _ in some]
         with ThreadPoolExecutor(len(some)) as pool:
-            claims = list(
-                pool.map(lambda one, own: read_claims(places, one, timestamp, own, budget), some, found)
-            )
+            claims = list(pool.map(lambda one, own: read_claims(places, one, timestamp, own), some, found))
         for one, own in zip(claims, found, strict=True):
             unused += own
             yield one

@@ -1,9 +1,9 @@
 """End of a segment.
 
 Strategy: read from the last entry of the `.index` on, verified against the batch at its position; without a
-sound one, all headers are read. Only the last batches' checksums are verified. The compiled scanner reads
-many small segments as a whole. After the last whole batch of the newest segment there may be an incomplete
-one: a broker was writing it, or was killed while it did. It is pending, which is not damage.
+sound one, all headers are read. Only the last batches' checksums are verified. After the last whole batch of
+the newest segment there may be an incomplete one: a broker was writing it, or was killed while it did. It is
+pending, which is not damage.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from kafka_segments.core.segment.contents import (
     LARGEST_SMALL,
     Beside,
     SegmentEnd,
-    contents_of_small,
     end_of,
     is_sound_at,
     scan_end,
@@ -26,11 +25,10 @@ from kafka_segments.core.segment.contents import (
 from kafka_segments.core.segment.index_lookup import OffsetLookup, TimeLookup
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import KafkaFormatError, NotingFaults
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import is_small, open_offsets, open_stored, open_times
+from kafka_segments.log.opening import open_offsets, open_stored, open_times
 
-__all__ = ["NamedOffsets", "beside", "find_end", "find_end_of_small", "find_reached", "last_sound_batch"]
+__all__ = ["NamedOffsets", "beside", "find_end", "find_reached", "last_sound_batch"]
 
 _MAX_TAIL = 16 << 20
 _MAX_WALK = 1 << 20  # bytes to read without an index
@@ -105,7 +103,7 @@ def _look_up(
     return None
 
 
-def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int | None:
+def find_reached(places: Places, segment: StoredSegment) -> int | None:
     """Find the current end offset of a segment by its last bytes; None if they do not suffice.
 
     Only the batches after the last entry of its index are read. Batches without a certain last offset in
@@ -114,8 +112,6 @@ def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int 
     Raises:
         ReadError: see `find_end`; likewise DecodeError.
     """
-    if (end := find_end_of_small(places, segment, budget)) is not None:
-        return end
     with closing(open_stored(places, segment)) as source:
         position, most, offset = 0, _MAX_WALK, None
         hint = _look_up(places, segment) if source.size > LARGEST_SMALL or source.descriptor < 0 else None
@@ -126,23 +122,6 @@ def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int 
         found = scan_end(source, segment.base_offset, beside(places, segment), position, offset)
         is_own = found is not None and (found.highest is None or found.highest >= segment.base_offset)
         return found.end_offset if found is not None and is_own and found.is_certain else None
-
-
-def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) -> int | None:
-    """Find the end offset of a small segment of sound, ordered batches by the compiled scanner.
-
-    Returns:
-        None for any other segment, and as long as the planning has asked for few: see `Budget`.
-
-    Raises:
-        ReadError: see `find_end`.
-    """
-    if not is_small(segment) or not budget.has_many_small():
-        return None
-    with closing(open_stored(places, segment)) as source:
-        found = contents_of_small(source, segment.base_offset, is_newest=True)
-    extent = None if found is None else found.extent
-    return None if extent is None or extent.first < segment.base_offset else extent.last + 1
 
 
 class NamedOffsets:

@@ -27,7 +27,6 @@ from kafka_segments.errors import (
     RecreatedTopicError,
     TruncatedLogError,
 )
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.opening import open_stored
@@ -170,7 +169,7 @@ def _end_of(log: PartitionLog, places: Places) -> int | None:
     newest = log.pieces[-1]
     end = newest.end
     if end is None:
-        end = find_reached(places, newest.segment, Budget(0))
+        end = find_reached(places, newest.segment)
     return None if end is None else max(end, newest.start)
 
 

@@ -115,7 +115,7 @@ class Cutter:
         end = split.end
         if (end - split.start) // self.max_records > _MANY_CUTS:
             # The range is from names; the segment may end long before the next one begins.
-            end = min(end, find_reached(self.places, split.segment, self.budget) or split.start)
+            end = min(end, find_reached(self.places, split.segment) or split.start)
             if (end - split.start) // self.max_records > split.segment.size // LEN_HEAD:
                 return self._by_headers(split)
         self._count((end - split.start) // self.max_records)

@@ -18,7 +18,7 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.findings import Finding, Kind
-from kafka_segments.log.log_end import find_end, find_end_of_small
+from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.query.committed import Committed, Pin
@@ -171,7 +171,9 @@ class LogView:
         if offset <= self.end:
             # The high watermark of a live broker may still be before its new segment.
             pieces = tuple(piece for piece in pieces if piece.start >= offset)
-        return bool(pieces) and bool(astray_in(self.places, replace(self.log, pieces=pieces)))
+        return bool(pieces) and bool(
+            astray_in(self.places, replace(self.log, pieces=pieces), self.finder.budget)
+        )
 
     def may_be_after_end(self, offset: int) -> bool:
         """Whether an offset may be after the end, by names alone, without reading."""
@@ -311,8 +313,6 @@ def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[in
 def _end_of(log: PartitionLog, places: Places, finder: TimeFinder) -> int:
     """End of the last complete valid batch of the newest segment, or of all if that is misnamed."""
     newest = log.pieces[-1]
-    if (small := find_end_of_small(places, newest.segment, finder.budget)) is not None:
-        return max(newest.start, small)
     highest = find_end(places, newest.segment, finder.unused).highest
     if highest is not None and highest < newest.segment.base_offset:
         extents = (extent_of(places, piece.segment) for piece in log.pieces)

@@ -161,7 +161,7 @@ class _Planner:
             self._budget,
             unused,
         )
-        splits = pruner.prune(splits, lambda: astray_in(self._places, log))
+        splits = pruner.prune(splits, lambda: astray_in(self._places, log, self._budget))
         own += pruner.left_out
         self._findings += own
         return splits
@@ -272,7 +272,7 @@ class _Planner:
             return max(split.start, split.asked[1])  # misnamed segments: another one may hold it
         found = None
         with NotingFaults():
-            found = find_reached(self._places, split.segment, self._budget)
+            found = find_reached(self._places, split.segment)
         return None if found is None else max(found, split.start)
 
     def _with_excluded(self, splits: Sequence[Split]) -> list[Split]:

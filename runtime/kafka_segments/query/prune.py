@@ -4,9 +4,8 @@ Strategy: only proven exclusions count. No record of a batch is later than the g
 header: the broker sets it (LogValidator), the cleaner recomputes it, and the checksum covers it. So a lower
 bound excludes batches and, by a sound `.timeindex`, beginnings of segments or whole ones. An upper bound
 excludes batches with LogAppendTime, where all records have the header's timestamp; for CreateTime it needs
-`max_timestamp_skew_ms`: no record is earlier than one before it by more than this. Without it the timestamps
-of all records in small segments are decoded, many segments at once. Timestamps of transaction markers and
-emptied batches are not those of records. Offsets of misnamed segments are never pruned by times.
+`max_timestamp_skew_ms`: no record is earlier than one before it by more than this. Timestamps of transaction
+markers and emptied batches are not those of records. Offsets of misnamed segments are never pruned by times.
 
 Headers are read of local files only, within a budget.
 """
@@ -28,7 +27,6 @@ from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import (
     TimeClaims,
-    has_small_times,
     is_before,
     iter_claims,
     position_of,
@@ -36,7 +34,6 @@ from kafka_segments.log.index_claims import (
 )
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import is_remote, open_stored, open_times
-from kafka_segments.log.segment_extents import NUM_AHEAD, earliest_in_small, read_small, times_in_small
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import Condition
 
@@ -171,18 +168,9 @@ class Pruner:
         if self._lowest is not None:
             segments = [split.segment for split in splits]
             claims = iter_claims(self.places, segments, self._lowest, self.unused, self.budget)
-        for at, split in enumerate(splits):
-            if at % NUM_AHEAD == 0 and reached is None and self._is_open_above:
-                ahead = (one.segment for one in splits[at : at + NUM_AHEAD])
-                lowest = -1 if self._lowest is None else self._lowest
-                read_small(self.places, filter(has_small_times, ahead), self.budget, lowest)
+        for split in splits:
             if reached is not None:
                 self._drop(split, self._why_over(reached))
-            elif self._is_open_above and (earliest := self._earliest_above(split)) is not None:
-                why = f"no timestamp is below {earliest} (the records), and the query asks for {self._asked}"
-                self._drop(split, why)
-                if self._lowest is not None:
-                    next(claims)
             else:
                 is_high_known = False
                 rest, is_low_known = self._by_lower(split, next(claims))
@@ -192,17 +180,6 @@ class Pruner:
                 if rest is not None:
                     kept += self._by_headers(rest, is_low_known, is_high_known)
         return kept
-
-    @property
-    def _is_open_above(self) -> bool:
-        """Whether there is an upper bound, and no skew to know where all is later."""
-        return self._highest is not None and self.max_skew is None
-
-    def _earliest_above(self, split: Split) -> int | None:
-        """The earliest timestamp of a small segment whose records are all too late, else None."""
-        earliest = earliest_in_small(split.segment) if has_small_times(split.segment) else None
-        is_above = earliest is not None and self._highest is not None and earliest > self._highest
-        return earliest if is_above else None
 
     def _drop(self, split: Split, why: str) -> None:
         self.left_out.append(_left_out(split, why))
@@ -263,7 +240,7 @@ class Pruner:
         """Exclude batches by their headers, of a local file and within the budget."""
         if split.segment.form != "plain" or is_remote(split.segment.file):
             return [split]
-        if is_low_known and self.max_skew is None and self._has_create_time_alone(split):
+        if is_low_known and self._highest is None:
             return [split]
         with closing(open_stored(self.places, split.segment)) as source:
             position = self._position(split, split.start)
@@ -280,12 +257,6 @@ class Pruner:
                 return [split]
             runs = _Walk(self._times, self.max_skew, split).runs(iter_header_summaries(source, position))
         return [split] if runs is None else self._parts(split, runs)
-
-    def _has_create_time_alone(self, split: Split) -> bool:
-        """Whether no batch of a small segment has LogAppendTime."""
-        is_indexed = "timeindex" in split.segment.beside
-        small = times_in_small(self.places, split.segment, self.budget) if is_indexed else None
-        return small is not None and not small.has_append_time
 
     def _parts(self, split: Split, runs: Sequence[_Run]) -> list[Split]:
         parts = []

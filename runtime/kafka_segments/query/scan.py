@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.on_damage import OnDamage
 from kafka_segments.log.discovery import discover
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.query import TopicPartition
@@ -67,9 +66,9 @@ def list_partitions(
         OptionError: an unknown storage option.
     """
     places = places_of(storage_options)
-    found, budget = [], Budget(0)
+    found = []
     for log in resolve(places, discover(places, texts_of(paths), prefer_names=True)):
-        end = find_reached(places, log.pieces[-1].segment, budget) if log.pieces else None
+        end = find_reached(places, log.pieces[-1].segment) if log.pieces else None
         start = max(log.pieces[0].start, log.log_start_offset or 0) if log.pieces else None
         if start is not None and end is not None:
             end = max(start, end)  # a broker that loads a log which ends before its start empties it
@@ -111,8 +110,8 @@ def scan(
         on_damage: "raise" raises the first damage, loss of offsets or doubtful transaction; "skip" continues
             after it; a function receives each as a `Damage`.
         max_timestamp_skew: the most by which a record may be earlier than one before it (a timedelta, or
-            milliseconds): reading can then stop after `until`. Without it, later records are read too (in
-            small segments their timestamps only), because producers may set any time.
+            milliseconds): reading can then stop after `until`. Without it, later records are read too,
+            because producers may set any time.
         storage_options: settings of stores by Hadoop's names (`fs.s3a.endpoint`), also prefixed with
             `spark.hadoop.`.
         max_decompressed: bytes that one batch may decompress to; a larger one is damage.

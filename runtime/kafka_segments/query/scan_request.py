@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from kafka_segments.query.read.row_filter import RowFilter
     from kafka_segments.query.read.scan_rows import ScanRows
-    from kafka_segments.query.read.small_splits import SmallSplits
 
 __all__ = ["PlannedScan", "ScanRequest"]
 
@@ -204,34 +202,14 @@ class PlannedScan:
     def _read(
         self, splits: Iterable[tuple[Split, bool]], rows: ScanRows
     ) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
-        from kafka_segments.query.read.small_splits import SmallSplits
         from kafka_segments.query.read.split_reader import Reading, read_split
 
-        places, most = self.request.places, self.request.max_decompressed
-        reading = Reading(rows.sources, max_decompressed=most)
-        small = SmallSplits(places, rows.sources)
+        reading = Reading(rows.sources, max_decompressed=self.request.max_decompressed)
         for split, is_continued in splits:
             findings = _ScanFindings(split, is_continued, self.request.on_damage)
-            is_added = small.add(split, findings)
-            if small.is_full or not is_added:
-                yield from _small_rows(small, rows)
-            if not is_added:
-                key = split.topic, split.partition
-                for batch in read_split(split, places, reading, findings):
-                    yield from ((key, one) for one in rows.of(batch, *key))
-        yield from _small_rows(small, rows)
-
-
-def _small_rows(small: SmallSplits, rows: ScanRows) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
-    """Yield the rows of small splits, one batch for each partition."""
-    taken: tuple[pa.RecordBatch, Sequence[tuple[Split, int]]] | None = small.take()
-    batch, parts = taken or (None, [])
-    first = 0
-    for key, group in groupby(parts, lambda part: (part[0].topic, part[0].partition)):
-        num_rows = sum(num for _split, num in group)
-        if batch is not None:
-            yield from ((key, one) for one in rows.of(batch.slice(first, num_rows), *key))
-        first += num_rows
+            key = split.topic, split.partition
+            for batch in read_split(split, self.request.places, reading, findings):
+                yield from ((key, one) for one in rows.of(batch, *key))
 
 
 class _ScanFindings(Findings):

@@ -73,7 +73,7 @@ class TimeFinder:
             OptionError: no sound index, and the segments exceed the budget.
         """
         ends = [piece_end(log, at) for at in range(len(log.pieces))]
-        if astray := astray_in(self.places, log):
+        if astray := astray_in(self.places, log, self.budget):
             # Offsets below the first name are deleted only if a broker's checkpoint has them so.
             lowest = min([start, *(one.first for one in astray)])
             start = max(lowest, log.log_start_offset or 0) if start == log.pieces[0].start else start

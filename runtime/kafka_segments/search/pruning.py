@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
-from kafka_segments.errors import KafkaFormatError, MissingExtraError
-from kafka_segments.log.header_walk import Budget
+from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.index_claims import is_before, position_of, read_claims
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.search.conditions import Conditions
 
 __all__ = ["position_to_begin"]
-
-_MAX_WALK_BYTES = 1 << 30
 
 
 def position_to_begin(
@@ -35,10 +32,7 @@ def position_to_begin(
     """
     start = conditions.start
     if conditions.since is not None:
-        found = list[KafkaFormatError]()
-        claims = read_claims(places, segment, conditions.since, found, Budget(_MAX_WALK_BYTES))
-        # Without the extra `arrow` the headers of small segments are read by the search itself.
-        unused += [error for error in found if not isinstance(error, MissingExtraError)]
+        claims = read_claims(places, segment, conditions.since, unused)
         if claims.is_all:
             return None
         if claims.before is not None:

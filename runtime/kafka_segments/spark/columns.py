@@ -6,10 +6,9 @@ offsets are passed on as they are. Only timestamps are computed for each row, in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.segment.columnar.header_text import header_lists
@@ -37,13 +36,6 @@ _ADVICE = '; .option("timestampOverflow", "null") or "clamp" reads on; column ti
 _MANY_ROWS = 1 << 16  # that the decoder puts into a batch at most
 
 _Builder = Callable[[pa.RecordBatch, pa.DataType], pa.Array]
-
-
-class _Several(NamedTuple):
-    """What is the same in some rows only: values, and for each row which of them."""
-
-    values: list[Any]
-    places: Any
 
 
 class RowColumns:
@@ -77,15 +69,6 @@ class RowColumns:
         """Say where the batches to come are from."""
         self._constants = {"topic": topic, "partition": partition, "sourcefile": source_file, "damage": None}
 
-    def begin_several(self, parts: Sequence[tuple[str, int, str, int]]) -> None:
-        """Say the same of one batch with rows from several places: of each its number of rows, too."""
-        places = np.repeat(np.arange(len(parts)), [part[3] for part in parts])
-        names = "topic", "partition", "sourcefile"
-        self._constants = {
-            name: _Several([part[at] for part in parts], places) for at, name in enumerate(names)
-        }
-        self._constants["damage"] = None
-
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return data records as a batch of the schema.
 
@@ -118,12 +101,12 @@ class RowColumns:
         return column if column.type == kind else column.cast(kind)
 
     def _repeat(self, name: str, value: Any, kind: pa.DataType, num_rows: int) -> pa.Array:
-        if isinstance(value, _Several):
-            return pa.array(value.values, kind).take(pa.array(value.places))
         known, array = self._repeated.get(name, (None, None))
-        if array is None or known != value or len(array) < num_rows:
+        if array is None or known != value:
+            array = pa.repeat(pa.scalar(value, kind), num_rows)  # many splits have one batch only
+        elif len(array) < num_rows:
             array = pa.repeat(pa.scalar(value, kind), max(num_rows, _MANY_ROWS))
-            self._repeated[name] = value, array
+        self._repeated[name] = value, array
         return array.slice(0, num_rows)
 
     def _timestamps(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:

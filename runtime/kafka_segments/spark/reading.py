@@ -15,7 +15,6 @@ from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, Timesta
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.log.opening import open_stored
-from kafka_segments.query.read.small_splits import SmallSplits
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.planning import Task
@@ -53,37 +52,8 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
         return
     columns = RowColumns(schema, options.timestamp_overflow)
     yield from _damage_rows(list(task.findings), columns)
-    small = SmallSplits(places, columns.sources)
     for policy in policies:
-        is_added = small.add(policy.split, policy)
-        if small.is_full or not is_added:
-            yield from _small_rows(small, columns)
-        if not is_added:
-            yield from _split_rows(policy.split, policy, columns, places)
-    yield from _small_rows(small, columns)
-
-
-def _small_rows(small: SmallSplits, columns: RowColumns) -> Iterator[pa.RecordBatch]:
-    """The rows of small splits, as one batch."""
-    found = small.take()
-    if found is None:
-        return
-    batch, parts = found
-    columns.begin_several(
-        [(split.topic, split.partition, split.segment.file.path, num) for split, num in parts]
-    )
-    try:
-        yield columns.rows(batch)
-    except TimestampRangeError:
-        first = 0
-        for split, num_rows in parts:
-            try:
-                columns.begin(split.topic, split.partition)
-                columns.rows(batch.slice(first, num_rows))
-            except TimestampRangeError as error:
-                raise name_partition(error, split) from None
-            first += num_rows
-        raise
+        yield from _split_rows(policy.split, policy, columns, places)
 
 
 @cache  # once in a worker, which goes on to other tasks

@@ -1,18 +1,16 @@
 """Summary of a segment: first and last offset, end position, and whether the log cleaner has been in it.
 
 Strategy: the first and the last entries are read and verified. The last entry of the `.index` gives the
-position of the latter, if there is a sound batch; without it all headers are read. The compiled scanner reads
-small segments as a whole.
+position of the latter, if there is a sound batch; without it all headers are read.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.codecs.bounds import ItemBudget
@@ -25,22 +23,17 @@ from kafka_segments.core.segment.scan.entry_scan import Scan, sound_entry, with_
 from kafka_segments.core.segment.sound_runs import Found, SoundRun, joined
 from kafka_segments.errors import MissingExtraError, TruncatedError
 
-if TYPE_CHECKING:
-    from kafka_segments.core.segment.columnar.small_segments import SmallTimes
-
 __all__ = [
     "LARGEST_SMALL",
     "Beside",
     "SegmentEnd",
     "contents_of",
-    "contents_of_small",
     "end_of",
     "is_cleaned",
     "is_sound_at",
     "near_end",
     "runs_in",
     "scan_end",
-    "times_of_small",
 ]
 
 _MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
@@ -186,37 +179,6 @@ def scan_end(
     if bounds is not None:
         end.highest, end.end_offset = bounds[1] - 1, max(base_offset, bounds[1])
     return None if offset is not None and end.end_offset <= offset else end
-
-
-def contents_of_small(source: Source, base_offset: int, *, is_newest: bool = False) -> SegmentContents | None:
-    """Summarize a small segment by the compiled scanner; None unless all of it is sound and in order.
-
-    None, too, where offsets are missing before one of the last entries of a newest one: other files decide.
-    """
-    try:
-        from kafka_segments.core.segment.columnar.small_segments import sound_table
-
-        table = sound_table(source) if source.size <= LARGEST_SMALL else None
-    except MissingExtraError:
-        return None
-    if table is None or not table.is_batch().all() or not table.is_ordered_in(base_offset):
-        return None
-    is_joined = len(table) > FEW or table.value(0, "base_offset") == base_offset
-    if is_newest and (not is_joined or table.tail(FEW + 1).has_gaps()):
-        return None
-    extent = Extent(table.value(0, "base_offset"), table.last_offset(len(table) - 1))
-    return SegmentContents(source.name, base_offset, source.size, extent)
-
-
-def times_of_small(
-    data: memoryview, ends: Sequence[int], earliest_from: int | None = None
-) -> list[SmallTimes | None]:
-    """Read the timestamps of small segments, see `small_segments.read_times`; None without its packages."""
-    try:
-        from kafka_segments.core.segment.columnar.small_segments import read_times
-    except MissingExtraError:
-        return [None] * len(ends)
-    return read_times(data, ends, earliest_from)
 
 
 def _begun(source: Source, base_offset: int) -> SegmentContents:

@@ -178,6 +178,8 @@ class SplitReader:
                 is_begun = True
                 yield from self._before(coverage, start, end)
             if isinstance(event, Damage):
+                if event.position == 0:
+                    refuse_foreign(found.source)
                 if event.touches(start, self._split.end if found.is_as_planned else end):
                     is_writing = is_pending and not self._is_misnamed(found)
                     yield from self._damaged(event, is_writing, (start, end), recent)
@@ -275,8 +277,6 @@ class SplitReader:
             found.stored.base_offset if found.is_as_planned else min(found.stored.base_offset, start)
         )
         beginning = begin(source, start, base_offset, hint, bound)
-        if beginning.position == 0:
-            refuse_foreign(source)
         if hint and not beginning.is_hinted:
             why = "the .index is wrong" if found.is_as_planned else "the file has changed since then"
             detail = (

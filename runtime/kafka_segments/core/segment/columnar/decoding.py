@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -84,8 +85,8 @@ class RecordDecoder:
         self._columns = [column for column in columns if column.name in wanted]
         by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
         self._fields = [by_name.get(name, ABSENT) for name in wanted]
-        options = inspect.signature(module.decoder).parameters
-        self._native = load_decoder(module.decoder, **{name: name in wanted for name in options})
+        options = {name: name in wanted for name in _options_of(module.decoder)}
+        self._native = load_decoder(module.decoder, **options)
         self._table = self._native.new_table()
         self.state = np.zeros(_NUM_STATE, np.int64)
         self._table.set("state", self.state.ctypes.data, _NUM_STATE)
@@ -162,18 +163,6 @@ class RecordDecoder:
             return np.empty(0, np.int64)
         address = self._arena.addresses[f"{name}_values"] + 8 * row
         return np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(address))
-
-    def mark(self) -> Any:
-        """Return the state of the decoding, for `take_back`."""
-        return None if self.num_rows == 0 else self.state.copy()
-
-    def take_back(self, mark: Any) -> None:
-        """Forget what was decoded since a mark, if nothing was flushed since; `flush` is to come next."""
-        self._has_refused = True
-        if mark is None:
-            self._lease = None
-        else:
-            self.state[:] = mark
 
     def discard(self) -> None:
         """Forget the decoded rows, which the caller has read with `values`; their memory is used again."""
@@ -255,6 +244,11 @@ class RecordDecoder:
         if arena.dirty:
             _prepare(arena, arrays)
         arena.dirty = self._all  # until it is known which are not
+
+
+@cache
+def _options_of(decoder: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(decoder).parameters)
 
 
 def _decoded(

@@ -12,7 +12,6 @@ from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.codecs.bounds import ITEMS_PER_BYTE
 from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch, SoundBatches
-from kafka_segments.core.segment.evidence import MOST_OFFSETS
 
 __all__ = [
     "COMPRESSED",
@@ -142,12 +141,6 @@ class EntryTable:
         """Whether each entry but the first begins at or below the last offset of the one before it."""
         return self.column("base_offset")[1:] <= self.last_offsets()[:-1]
 
-    def is_ordered_in(self, base_offset: int) -> bool:
-        """Whether entries are in order, with offsets of a segment, and headers agree on where they end."""
-        first, last = self.value(0, "base_offset"), self.last_offset(len(self) - 1)
-        is_within = first >= 0 and last < base_offset + MOST_OFFSETS
-        return is_within and not (self.is_disordered().any() or self.exceeds_last_offsets().any())
-
     def exceeds_last_offsets(self) -> Any:
         """Whether an entry's count of records leads beyond its last offset; see `Batch.highest_offset`."""
         return self._counted_offsets() > self.last_offsets()
@@ -162,18 +155,6 @@ class EntryTable:
         """Return the number of records according to the headers; a message of an old format is one."""
         counts = self.column("num_records")
         return int(counts.sum() if self._has_batches_alone() else np.where(self.is_batch(), counts, 1).sum())
-
-    def is_plain_run(self, start: int, end: int) -> bool:
-        """Whether these are batches of plain data records, with each offset of `[start, end)` in order."""
-        firsts, counts = self.column("base_offset"), self.column("num_records")
-        if int(firsts[0]) != start or int(firsts[-1]) + int(counts[-1]) != end:
-            return False
-        is_dense = (counts == self.column("last_offset_delta") + 1).all()
-        return bool(
-            is_dense
-            and (firsts[1:] == firsts[:-1] + counts[:-1]).all()
-            and self._is_all_plain(self.column("codec"))
-        )
 
     def has_gaps(self, greatest: int = -1) -> bool:
         """Whether offsets are missing between or inside batches; offsets that fall are not a gap.

@@ -115,11 +115,6 @@ class HeaderScan:
         self._can_lend, self._reads_on = self.can_fuse, reads_on and self.can_fuse
         self._loop: WindowLoop | None = None
 
-    def turn_to(self, source: Source) -> None:
-        """Continue with another source: for a small one that is faster than a new scanner."""
-        self._source = source
-        self.window = b""
-
     @property
     def table(self) -> tuple[int, int]:
         """Address and length of the table that contains `rows`."""
