@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.formats.entries import Batch
-from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.batch_records import open_records
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts, Unknown
@@ -74,11 +74,9 @@ class CountingReader(SplitReader):
         """The rows in the split's range: whatever headers say of an offset, one split alone takes it."""
         offsets, end = (
             batch.column("offset").to_numpy(),
-            MAX_OFFSET if self._reached is None else self._reached,
+            MAX_LONG if self._reached is None else self._reached,
         )
-        begin, stop = (
-            int(np.searchsorted(offsets, min(one, MAX_OFFSET))) for one in (self._losses.floor, end)
-        )
+        begin, stop = (int(np.searchsorted(offsets, min(one, MAX_LONG))) for one in (self._losses.floor, end))
         self._num_outside += len(offsets) - max(0, stop - begin)
         return batch.slice(begin, max(0, stop - begin))
 

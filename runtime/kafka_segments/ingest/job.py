@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.jobs import Engine, Progress
 from kafka_segments.ingest.committing import committing
@@ -163,7 +163,7 @@ def _settle(
     if known is not None:
         start, end = known.next_offset, known.next_offset if offsets is None else end
     last = output.counts.last
-    end = min(MAX_OFFSET, max(start, output.counts.end if end is None else end))
+    end = min(MAX_LONG, max(start, output.counts.end if end is None else end))
     spans = [*output.lost, *lost_spans(planned, (start, end))]
     account = account_of(
         key,

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
@@ -170,7 +171,7 @@ def verify_claim(
                 raise _unverified(segment, claim, f"the batch at {found.position} has {found.max_timestamp}")
             if not has_end:
                 return False
-            last_position = max(position, _position_in(lookup, (1 << 63) - 1, segment.size))
+            last_position = max(position, _position_in(lookup, MAX_LONG, segment.size))
         return _is_early(source, last_position, timestamp)
 
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kafka_segments.core.formats.entries import Damage
-from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.segment.header_summaries import HeaderSummary
 from kafka_segments.core.segment.index_files import OffsetIndex, TimeIndex, read_offset_index, read_time_index
 from kafka_segments.errors import CorruptIndexError, KafkaFormatError, raise_unless_file_at_fault
@@ -175,7 +175,7 @@ def _read_times(file: LogFile) -> Iterator[TimeCheck]:
 
 def _check_greatest(index: OffsetIndex | TimeIndex) -> None:
     """Check that the last offset, the greatest one, is an offset that a log can have."""
-    if index.offsets and index.offsets[-1] > MAX_OFFSET:
+    if index.offsets and index.offsets[-1] > MAX_LONG:
         raise _wrong(f"the last offset is {index.offsets[-1]}, beyond the greatest possible one", index.path)
 
 
@@ -186,7 +186,7 @@ def _against_log(
     try:
         with file.open_file() as segment:
             for head in segment.iter_header_summaries():
-                at = bisect_right(damaged, (head.position, MAX_OFFSET))
+                at = bisect_right(damaged, (head.position, MAX_LONG))
                 is_inside = at > 0 and head.position < damaged[at - 1][1]
                 for check in list(checks):
                     if isinstance(head, Damage) or is_inside:

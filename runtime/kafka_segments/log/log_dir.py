@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from contextlib import closing
 from itertools import chain
 
-from kafka_segments.core.formats.file_names import MAX_OFFSET, SEGMENT_NAME, is_address, parse_directory_name
+from kafka_segments.core.formats.file_names import SEGMENT_NAME, is_address, parse_directory_name
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.contents import contents_of
@@ -83,7 +84,7 @@ def segments_in(entries: Iterable[FileEntry], reached: Iterable[int | None] = ()
 
 
 def _is_segments(stem: str) -> bool:
-    return SEGMENT_NAME.fullmatch(f"{stem}.log") is not None and int(stem) <= MAX_OFFSET
+    return SEGMENT_NAME.fullmatch(f"{stem}.log") is not None and int(stem) <= MAX_LONG
 
 
 def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | None) -> bool:
@@ -120,7 +121,7 @@ def swaps_in(entries: Iterable[FileEntry]) -> tuple[tuple[int, str], ...]:
     entries = list(entries)
     names = {entry.name for entry in entries}
     cleaned = filter(None, (_CLEANED.fullmatch(name) for name in names if name.endswith(".cleaned")))
-    unfinished = min((int(match[1]) for match in cleaned), default=MAX_OFFSET + 1)
+    unfinished = min((int(match[1]) for match in cleaned), default=MAX_LONG + 1)
     found = []
     for entry in entries:
         if not entry.name.endswith(".swap"):

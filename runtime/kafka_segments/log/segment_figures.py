@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.codecs.bounds import possible_records
 from kafka_segments.core.formats.entries import Batch, Damage
-from kafka_segments.core.formats.file_names import MAX_OFFSET, NO_END
+from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source, Window
 from kafka_segments.core.segment.contents import end_of
@@ -162,5 +163,5 @@ def _noted(figures: SegmentFigures, heads: Iterator[HeaderSummary | Damage]) -> 
             earliest = figures.first_timestamp
             figures.first_timestamp = latest if earliest is None else min(latest, earliest)
             figures.max_timestamp = max(latest, figures.max_timestamp or 0)
-        if head.last_offset < MAX_OFFSET:
+        if head.last_offset < MAX_LONG:
             yield run_of(head)

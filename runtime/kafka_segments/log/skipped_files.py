@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from kafka_segments.core.formats.file_names import (
     LEFT_ALONE,
-    MAX_OFFSET,
     SEGMENT_NAME,
     WHY_LEFT_ALONE,
     parse_directory_name,
 )
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.errors import ReadError
@@ -118,7 +118,7 @@ def _has_offset(name: str) -> bool:
     """Return whether a name has an offset, where a broker looks for one (LogFileUtils.offsetFromFile)."""
     stem = name.partition(".")[0]
     is_asked = name.endswith(_NUMBERED) or (name.endswith(".snapshot") and name[0].isdigit())
-    return not is_asked or (stem.isascii() and stem.isdigit() and int(stem[:20]) <= MAX_OFFSET)
+    return not is_asked or (stem.isascii() and stem.isdigit() and int(stem[:20]) <= MAX_LONG)
 
 
 def num_unlisted() -> int:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import DecodeError, UnknownFormatError
 from kafka_segments.log.model import Chunks
@@ -21,7 +21,7 @@ __all__ = ["Manifest", "read_manifest"]
 
 _MAX_LEN = 16 << 20  # mostly the sizes of chunks in base64, usually some KiB
 _MAX_VALUES = 1 << 16  # most of them leader epochs; each may become an object of some 60 bytes
-_Number = Annotated[int, Meta(ge=0, le=MAX_OFFSET - 1)]
+_Number = Annotated[int, Meta(ge=0, le=MAX_LONG - 1)]
 
 
 class _Place(Struct):

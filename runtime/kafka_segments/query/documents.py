@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from kafka_segments import errors
+from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
 from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import KafkaFormatError, OptionError
 
@@ -90,7 +91,7 @@ def read_document(kind: type[T], data: bytes, path: str, name: str, version: int
 
 def _int64(text: str) -> int:
     number = int(text)
-    if not -(1 << 63) <= number < 1 << 63:
+    if not MIN_LONG <= number <= MAX_LONG:
         raise OptionError(f"{text:.40} has more than 64 bits")
     return number
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
 from kafka_segments.errors import OptionError
 from kafka_segments.query.query import Bound, TopicPartition, at_offsets, at_timestamp, at_timestamps
 
@@ -79,7 +80,7 @@ def to_integer(name: str, text: str) -> int:
 def _integer_in(value: object, name: str, text: str) -> int:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 63) <= value < 1 << 63:
+    if not isinstance(value, int) or isinstance(value, bool) or not MIN_LONG <= value <= MAX_LONG:
         raise OptionError(f"option {name}: {value!r:.40} in {text!r:.80} is not a 64-bit integer")
     return value
 

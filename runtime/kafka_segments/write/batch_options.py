@@ -9,12 +9,12 @@ from typing import Any, TypedDict
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import check_level
+from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
 from kafka_segments.errors import OptionError
 from kafka_segments.write.refusals import refused_option
 
 __all__ = [
     "MAX_INT",
-    "MAX_LONG",
     "BatchOptions",
     "Options",
     "RecordOptions",
@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 MAX_INT = (1 << 31) - 1
-MAX_LONG = (1 << 63) - 1
 _MAX_SHORT = (1 << 15) - 1
 
 # The least and the greatest value of each number.
@@ -44,8 +43,8 @@ _RANGES = {
     "batch_size": (0, MAX_INT),
     "max_message_bytes": (0, MAX_INT),
     # Options of one batch, or of files.
-    "timestamp": (-MAX_LONG - 1, MAX_LONG),
-    "max_timestamp": (-MAX_LONG - 1, MAX_LONG),
+    "timestamp": (MIN_LONG, MAX_LONG),
+    "max_timestamp": (MIN_LONG, MAX_LONG),
     "last_offset": (0, MAX_LONG),
     "index_interval_bytes": (0, MAX_INT),
     "segment_bytes": (0, MAX_INT),

@@ -22,10 +22,11 @@ from kafka_segments.core.formats.building import (
     build_producer_snapshot,
     build_transaction_index,
 )
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io import outputs
 from kafka_segments.core.segment.index_files import AbortedTxn
 from kafka_segments.errors import OptionError
-from kafka_segments.write.batch_options import MAX_INT, MAX_LONG
+from kafka_segments.write.batch_options import MAX_INT
 from kafka_segments.write.index_writer import INDEX_SUFFIXES, BatchColumns, Indexes
 from kafka_segments.write.refusals import refused
 

@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from kafka_segments.core.formats.entries import ControlRecord, Record
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.segment.columnar.arrow_schema import HEADER_FIELDS
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.write.batch_options import MAX_LONG, shown
+from kafka_segments.write.batch_options import shown
 from kafka_segments.write.refusals import refused
 
 __all__ = ["TYPES", "Row", "batches_of_rows"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.errors import KafkaFormatError
 
 __all__ = [
@@ -74,7 +75,7 @@ class Batch:
         librdkafka versions.
         """
         if self.base_offset is None or self.num_records is None:
-            return self.last_offset or (1 << 63) - 1
+            return self.last_offset or MAX_LONG
         return max(self.last_offset, self.base_offset + self.num_records - 1)
 
 

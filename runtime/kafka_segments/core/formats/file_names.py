@@ -10,9 +10,10 @@ from typing import Annotated, Protocol, TypeVar
 
 from msgspec import Meta
 
+from kafka_segments.core.formats.java import MAX_LONG
+
 __all__ = [
     "LEFT_ALONE",
-    "MAX_OFFSET",
     "METADATA_TOPIC",
     "NO_END",
     "SEGMENT_NAME",
@@ -35,8 +36,7 @@ __all__ = [
     "with_ends",
 ]
 
-MAX_OFFSET = (1 << 63) - 1
-NO_END = MAX_OFFSET + 1
+NO_END = MAX_LONG + 1
 """An end that no offset reaches."""
 SEGMENT_NAME = re.compile(r"(\d{20})\.log", re.ASCII)
 TIERED_NAME = re.compile(r"(\d{20})-([A-Za-z0-9_-]{22})\.(log|rsm-manifest)", re.ASCII)

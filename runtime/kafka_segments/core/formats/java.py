@@ -9,6 +9,8 @@ from kafka_segments.core.formats.kaitai_classes import stream
 from kafka_segments.errors import CorruptBatchError
 
 __all__ = [
+    "MAX_LONG",
+    "MIN_LONG",
     "decrement_sequence",
     "increment_sequence",
     "java_integer",
@@ -17,6 +19,7 @@ __all__ = [
     "wrap_long",
 ]
 
+MAX_LONG, MIN_LONG = (1 << 63) - 1, -(1 << 63)
 _HIGHEST_SEQUENCE = (1 << 31) - 1  # 0 follows it (DefaultRecordBatch.incrementSequence)
 
 # A surrogate as three bytes: the JDK replaces it as one, Python byte by byte (String.decodeUTF8_UTF16).
@@ -25,7 +28,7 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 def wrap_long(value: int) -> int:
     """Wrap a value as a Java long."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+    return (value - MIN_LONG) % (1 << 64) + MIN_LONG
 
 
 def _wrap_int(value: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch, Damage
-from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.sound_runs import SoundRun
@@ -104,14 +104,14 @@ def _summary(row: tuple[int, ...]) -> HeaderSummary:
     place, is_append_time = (begin, end), kind == 1
     if magic >= 2:
         # As Java adds them: beyond the greatest offset come negative ones, which are not a last offset.
-        last = max(base, wrap_long(base + delta), min(base + count - 1, MAX_OFFSET))
+        last = max(base, wrap_long(base + delta), min(base + count - 1, MAX_LONG))
         has_records = not is_control and count != 0
         return HeaderSummary(
             *place, base, last, timestamp, is_append_time, producer, has_records, magic, codec, count
         )
     first = base if codec == 0 else None
     # Old versions of librdkafka left 0 in wrappers: then their messages may have any offset.
-    last = MAX_OFFSET if first is None and base == 0 else base
+    last = MAX_LONG if first is None and base == 0 else base
     timestamp = timestamp if magic else _NO_TIMESTAMP
     count_known = None if first is None else 1
     return HeaderSummary(*place, first, last, timestamp, is_append_time, -1, True, magic, codec, count_known)
@@ -127,7 +127,7 @@ def _slow_heads(source: Source, position: int) -> Iterator[HeaderSummary | Damag
 
 def run_of(head: HeaderSummary) -> SoundRun:
     """Return the run of one entry; of a wrapper, by the offset that it has itself."""
-    is_unknown = head.first_offset is None and head.last_offset == MAX_OFFSET
+    is_unknown = head.first_offset is None and head.last_offset == MAX_LONG
     last = 0 if is_unknown else head.last_offset
     first = last if head.first_offset is None else head.first_offset
     num_lacking = 0 if head.num_records is None else max(0, last - first + 1 - head.num_records)

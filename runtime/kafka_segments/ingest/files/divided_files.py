@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
 from kafka_segments.core.segment.columnar.arrow_schema import NONE
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.runs.run_state import DataFile
@@ -26,7 +27,7 @@ __all__ = ["DividedFiles"]
 
 _MAX_OPEN = 16
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_NO_PERIOD = -(1 << 63)
+_NO_PERIOD = MIN_LONG
 _MILLIS: dict[str, int] = dict(zip(DIVISIONS, (86_400_000, 3_600_000), strict=True))
 
 
@@ -120,7 +121,7 @@ class DividedFiles:
                 self._close(next(iter(self._open)), None, None, None)
             directory = "/".join(filter(None, (self._directory, place)))
             name = f"{directory}/{self._start:020}-{uuid.uuid4().hex}.parquet"
-            one = _OpenFile(name, self._new_file(os.path.join(self._root, name)), (1 << 63) - 1, -1)
+            one = _OpenFile(name, self._new_file(os.path.join(self._root, name)), MAX_LONG, -1)
         self._open[place] = one
         return one
 

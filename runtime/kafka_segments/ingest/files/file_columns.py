@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from kafka_segments.core.formats.java import MIN_LONG
 from kafka_segments.core.segment.columnar.arrow_schema import NONE, OF_PARTITION, schema_of
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.core.segment.columnar.entry_table import EntryTable
@@ -164,7 +165,7 @@ class BatchHeads(EntryCounts):
     def __init__(self, start: int | None, end: int | None) -> None:
         super().__init__(start, end)
         self._parts: list[dict[str, Any]] = []
-        self._seen = np.iinfo(np.int64).min
+        self._seen = MIN_LONG
 
     def entries(self, entries: EntryTable, excluded: Any = None) -> None:
         """Add consecutive sound entries; see `EntryCounts`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kafka_segments.core.formats.file_names import MAX_OFFSET, PartitionNumber, TopicName
+from kafka_segments.core.formats.file_names import PartitionNumber, TopicName
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.segment.columnar.entry_counts import EntryMark
 from kafka_segments.errors import AccountError, ChecksumMismatchError
 from kafka_segments.log.findings import Finding, Kind, merged
@@ -52,7 +53,7 @@ class SplitCounts:
     @property
     def end(self) -> int:
         """The offset after the highest of the rows and entries; 0 without any."""
-        return min(MAX_OFFSET, max(self.rows_end, 0 if self.last is None else self.last.last_offset + 1))
+        return min(MAX_LONG, max(self.rows_end, 0 if self.last is None else self.last.last_offset + 1))
 
     def add(self, other: SplitCounts) -> None:
         """Add the counts of other splits."""

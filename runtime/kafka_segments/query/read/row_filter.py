@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
 
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.query.query import Condition, TopicPartition
 
 __all__ = ["RowFilter"]
 
 ds: Any = pyarrow.dataset
-_GREATEST = (1 << 63) - 1
 _FORMAT = ds.IpcFileFormat()
 _FILES = pyarrow.fs.LocalFileSystem()
 _PER_MILLI = {"ms": 1, "us": 1000}
@@ -98,7 +98,7 @@ class RowFilter:
 
         Negative values are one with 0: headers do not show which negative timestamps there are.
         """
-        field, kind, end = ds.field(column), self._schema.field(column).type, _GREATEST // unit
+        field, kind, end = ds.field(column), self._schema.field(column).type, MAX_LONG // unit
 
         def scalar(value: int) -> Any:
             return pa.scalar(value * unit, kind)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.errors import OptionError
 from kafka_segments.query.query import Condition
@@ -17,7 +18,6 @@ __all__ = ["ScanRows"]
 
 pc: Any = pyarrow.compute  # functions made at import, without types
 
-_MAX_LONG = (1 << 63) - 1
 _MOST_ROWS = 1 << 16  # of a decoded batch
 # Record columns by a condition's column; timestamp -1 (none) fulfils no condition.
 _SOURCES = {"offset": "offset", "timestamp": "timestamp_ms"}
@@ -101,9 +101,9 @@ def _filtered(batch: pa.RecordBatch, condition: Condition) -> pa.RecordBatch:
     """Filter rows by a condition; return the same batch if all fulfil it."""
     column = batch.column(_SOURCES[condition.column])
     lowest, highest = max(0, condition.lowest or 0), condition.highest
-    if lowest > _MAX_LONG or (highest is not None and highest < 0):
+    if lowest > MAX_LONG or (highest is not None and highest < 0):
         return batch.slice(0, 0)
     is_inside = pc.greater_equal(column, lowest)
     if highest is not None:
-        is_inside = pc.and_(is_inside, pc.less_equal(column, min(highest, _MAX_LONG)))
+        is_inside = pc.and_(is_inside, pc.less_equal(column, min(highest, MAX_LONG)))
     return batch if is_inside.true_count == len(batch) else batch.filter(is_inside)

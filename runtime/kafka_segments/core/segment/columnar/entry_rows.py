@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.core.codecs.bounds import possible_records
+from kafka_segments.core.formats.java import MIN_LONG
 from kafka_segments.core.segment.columnar.entry_table import EntryTable
 from kafka_segments.core.segment.verified_entries import VerifiedEntry
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["UNKNOWN_TIMESTAMP", "TableJoiner", "VerifiedTable", "by_columns"]
 
-UNKNOWN_TIMESTAMP = int(np.iinfo(np.int64).min)
+UNKNOWN_TIMESTAMP = MIN_LONG
 """Greatest timestamp of an entry without records, or of one that was not read."""
 
 _LARGEST_SEQUENCE = int(np.iinfo(np.int32).max)

@@ -12,6 +12,7 @@ from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.codecs.bounds import ITEMS_PER_BYTE
 from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch, SoundBatches
+from kafka_segments.core.formats.java import MAX_LONG
 
 __all__ = [
     "COMPRESSED",
@@ -30,9 +31,6 @@ SKIPPED, PLAIN, COMPRESSED, WRAPPED, CONTROL, SLOW = range(6)
 control records; an entry for the slow way."""
 
 _HIGHEST_IN_WRAPPERS = CODEC_NAMES.index("lz4") + 1  # zstd came with magic 2
-
-
-_HIGHEST = (1 << 63) - 1
 
 
 @cache
@@ -149,7 +147,7 @@ class EntryTable:
         """The offset of each entry's last record if none are missing; no higher than there can be."""
         first = self.column("base_offset")
         more = np.where(self.is_batch(), self.column("num_records"), 1) - 1
-        return np.minimum(first, _HIGHEST - np.maximum(more, 0)) + more
+        return np.minimum(first, MAX_LONG - np.maximum(more, 0)) + more
 
     def num_records(self) -> int:
         """Return the number of records according to the headers; a message of an old format is one."""
@@ -241,7 +239,7 @@ class EntryTable:
     def items_bounds(self, *, is_bounded: bool) -> Any:
         """Return the most records that each entry may hold if it is compressed; trusted data has no bound."""
         sizes = self.column("end_position") - self.column("position")
-        return ITEMS_PER_BYTE * sizes if is_bounded else np.full(len(self), _HIGHEST)
+        return ITEMS_PER_BYTE * sizes if is_bounded else np.full(len(self), MAX_LONG)
 
     def len_compressed(self, rows: Any, kinds: Any) -> int:
         """Bytes of some entries of one kind that were decompressed; 0 if they were read as they are."""

@@ -41,7 +41,6 @@ NUM_FOUND = 4
 # stands in it, and whether each entry is one record, whatever stands there.
 _WIDTH, _NUM_RECORDS, _IS_SINGLE = range(NUM_CHAINED, NUM_CHAINED + 3)
 _NUM_STATE = NUM_CHAINED + 3
-_LEAST = -(1 << 63)
 _CAPACITY = Capacity(num_rows=1024, num_bytes=1 << 20, num_items=1 << 10)
 
 

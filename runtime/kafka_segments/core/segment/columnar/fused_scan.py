@@ -15,6 +15,7 @@ from types import ModuleType
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
 from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.core.native.kernels import (
     AT,
@@ -54,7 +55,6 @@ LENGTH, NUM_ROWS, PIECE, WIDTH, IS_CONTROL, IS_APART, NUM_RECORDS, BASE_OFFSET, 
 )
 TAKEN, LOWEST, HIGHEST, STATUS, IS_OVER = range(NUM_CHAINED + 9, NUM_CHAINED + 14)
 _NUM_STATE = NUM_CHAINED + 14
-_LONGS = np.iinfo(np.int64)
 
 
 def scan_on(state: Longs, scan: Longs, length: int, max_rows: int) -> int:
@@ -184,8 +184,8 @@ class FusedScan:
         state[BASE_OFFSET] = module.BATCH_COLUMNS.index("base_offset")
         state[LAST_OFFSET_DELTA] = module.BATCH_COLUMNS.index("last_offset_delta")
         start, end = offsets
-        state[LOWEST] = _LONGS.min if start is None else start
-        state[HIGHEST] = _LONGS.max if end is None else end - 1
+        state[LOWEST] = MIN_LONG if start is None else start
+        state[HIGHEST] = MAX_LONG if end is None else end - 1
         state[NUM_RECORDS] = module.BATCH_COLUMNS.index("num_records")
         arrays = {"state": state, "scan": headers.state, "spans": self._spans, "decode": decoder.state}
         arrays["windows"] = headers.windows

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.errors import TimestampRangeError
 
 __all__ = ["DATES", "MAX_MILLIS", "MICROS_PER_MILLI", "fit_timestamps"]
@@ -14,7 +15,7 @@ __all__ = ["DATES", "MAX_MILLIS", "MICROS_PER_MILLI", "fit_timestamps"]
 MICROS_PER_MILLI = 1000
 """Microseconds in a millisecond."""
 
-MAX_MILLIS = (2**63 - 1) // MICROS_PER_MILLI
+MAX_MILLIS = MAX_LONG // MICROS_PER_MILLI
 """The greatest timestamp, and the least below zero."""
 
 DATES = -62_135_596_800_000, 253_402_300_799_999

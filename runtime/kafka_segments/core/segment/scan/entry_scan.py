@@ -17,7 +17,7 @@ from kafka_segments.core import formats
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats.entries import Batch, Damage, ExperimentalBatch, Padding
-from kafka_segments.core.formats.file_names import MAX_OFFSET
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, Window
 from kafka_segments.core.segment.legacy_messages import Messages
 from kafka_segments.core.segment.scan.entry_check import CheckedEntry, Probe
@@ -44,7 +44,7 @@ def first_offset_in_name(path: str) -> int | None:
     """
     match = _NAME.fullmatch(path.rpartition("/")[2])
     offset = int(match[1]) if match else None
-    return None if offset is None or offset > MAX_OFFSET else offset
+    return None if offset is None or offset > MAX_LONG else offset
 
 
 class Scan:

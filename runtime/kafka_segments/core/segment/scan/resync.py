@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kafka_segments.core import formats
 from kafka_segments.core.formats import checksum
 from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source
 from kafka_segments.core.segment.scan.crc_spans import (
     CRC32_POLYNOMIAL,
@@ -35,7 +36,6 @@ SkipNested: TypeAlias = Callable[[Batch], int | None]
 _STEP = 1 << 20
 _LEN_NEAR = 32 << 10  # most searches end within this, before machine code is loaded
 _LEN_SLOW = 256 << 10  # of all searches so far, from which on machine code is used at once
-_LEAST_LONG = -(1 << 63)
 
 
 def candidate_pattern(
@@ -135,8 +135,8 @@ class Resync:
         self, searcher: Searcher, position: int, sound_offset: int | None, skip_nested: SkipNested
     ) -> Batch | None:
         """Continue `next_entry` in machine code, which finds positions; entries are read as before."""
-        lowest = _LEAST_LONG if sound_offset is None else sound_offset + 1
-        if lowest > -_LEAST_LONG - 1:
+        lowest = MIN_LONG if sound_offset is None else sound_offset + 1
+        if lowest > MAX_LONG:
             return None
         while (place := searcher.next_place(position, lowest)) is not None:
             batch = self.true_entry(place)

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.formats.java import MAX_LONG
 
 __all__ = ["AbortedTransaction", "AbortedTransactions", "ExcludedBatches"]
 
 _NUM_FIELDS = 4
-_HIGHEST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,7 +53,7 @@ class AbortedTransactions:
         return map(self.__getitem__, range(len(self)))
 
     def append(self, one: AbortedTransaction) -> None:
-        stable = min(one.last_stable_offset, _HIGHEST)
+        stable = min(one.last_stable_offset, MAX_LONG)
         self._numbers.extend((one.producer_id, one.first_offset, one.last_offset, stable))
 
     def extend(self, found: Iterable[AbortedTransaction]) -> None:
