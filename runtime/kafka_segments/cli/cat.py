@@ -89,15 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
     options = {"check_crc": arguments.check_crc}
     with file_opener(places, arguments.isolation, options) as way:
         cat = _Cat(way, conditions, template, unescaped(arguments.delimiter), arguments.limit)
-        try:
+        with console.printing():
             files = list(files_of(places, arguments.files))
             cat.files(files)
             cat.flush()
             if not cat.is_over:
                 paths = [file.path for file in files if isinstance(file, GivenFile)]
                 cat.outcomes.report_gaps(places, paths, conditions.touches)
-        except BrokenPipeError:
-            console.silence_stdout()
     return cat.outcomes.status
 
 
@@ -134,9 +132,8 @@ class _Cat:
     def flush(self) -> None:
         """Write what is kept."""
         block, self._block, self._len_block = self._block, [], 0
-        with console.writing() as stdout:
-            stdout.write(b"".join(block))
-            stdout.flush()
+        console.write(b"".join(block))
+        console.flush()
 
     def _segment(self, segment: Readable) -> None:
         file = RecordFile.of(segment.path)

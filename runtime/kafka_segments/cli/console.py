@@ -19,14 +19,17 @@ __all__ = [
     "INTERRUPTED",
     "NOT_OPENED",
     "NOT_WRITTEN",
+    "flush",
     "is_coloured",
     "is_terminal",
     "print_all",
+    "printing",
     "say",
     "silence_stdout",
     "status_of",
     "waited",
     "waiting",
+    "write",
     "writing",
 ]
 
@@ -168,18 +171,41 @@ def writing() -> Iterator[BinaryIO]:
         raise OutputError(f"standard output cannot be written: {error.strerror or error}") from error
 
 
+def write(data: bytes) -> None:
+    """Write to standard output; raises as `writing`."""
+    with writing() as stdout:
+        stdout.write(data)
+
+
+def flush() -> None:
+    """Flush standard output; raises as `writing`."""
+    with writing() as stdout:
+        stdout.flush()
+
+
+@contextlib.contextmanager
+def printing() -> Iterator[None]:
+    """Flush standard output at the end; end quietly if its reader has closed the pipe.
+
+    Raises:
+        OutputError: see `writing`.
+    """
+    try:
+        yield
+        flush()
+    except BrokenPipeError:
+        silence_stdout()
+
+
 def print_all(pieces: Iterable[bytes]) -> None:
     """Write all pieces to standard output; end quietly if its reader has closed the pipe.
 
     Raises:
         OutputError: see `writing`.
     """
-    try:
-        with writing() as stdout:
-            stdout.writelines(pieces)
-            stdout.flush()
-    except BrokenPipeError:
-        silence_stdout()
+    with printing():
+        for piece in pieces:
+            write(piece)
 
 
 def silence_stdout() -> None:

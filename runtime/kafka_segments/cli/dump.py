@@ -104,14 +104,12 @@ def run(arguments: argparse.Namespace) -> int:
     places = places_of(arguments)
     with file_opener(places, arguments.isolation, options, is_experimental=is_experimental) as way:
         dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
-        try:
+        with console.printing():
             files = list(files_of(places, arguments.files))
             dump.files(files)
-            dump.flush()
+            console.flush()
             if not is_experimental:  # the headers of other segments are read as Kafka's own formats
                 dump.gaps(places, [file.path for file in files if isinstance(file, GivenFile)])
-        except BrokenPipeError:
-            console.silence_stdout()
     return dump.outcomes.status
 
 
@@ -166,23 +164,15 @@ class _Dump:
         """Print files; report those that cannot be opened on standard error."""
         for one in found:
             if self._is_text and len(found) > 1 and isinstance(one, GivenFile):
-                self._write(text.file_line(one.path))
+                console.write(text.file_line(one.path))
             self.outcomes.read(self._open, one, self._segment)
         if self._offsets is not None and not self._offsets.is_empty and not self._span.num_shown:
             console.say(f"nothing is printed: --offsets {self._offsets} selects none of {self._span}")
-
-    def _write(self, line: bytes) -> None:
-        with console.writing() as stdout:
-            stdout.write(line)
 
     def gaps(self, places: Places, paths: Sequence[str]) -> None:
         """Report on standard error what segments of one partition lack between them."""
         start, end = (None, None) if self._offsets is None else (self._offsets.start, self._offsets.end)
         self.outcomes.report_gaps(places, paths, lambda gap: gap.touches(start, end))
-
-    def flush(self) -> None:
-        with console.writing() as stdout:
-            stdout.flush()
 
     def _segment(self, segment: Readable) -> None:
         num_sound = num_damaged = 0
@@ -197,9 +187,9 @@ class _Dump:
                 self._tell_damage(event)
             self._span.num_shown += 1
             if self._is_text:
-                self._write(text.line(event, is_coloured=self._is_coloured))
+                console.write(text.line(event, is_coloured=self._is_coloured))
             else:
-                self._write(jsonl.line(event, segment.path))
+                console.write(jsonl.line(event, segment.path))
         if num_damaged and not num_sound and self._offsets is None and isinstance(segment, Segment):
             console.say(f"{segment.path}: this does not look like a Kafka segment: it has no sound batch")
 

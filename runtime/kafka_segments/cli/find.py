@@ -146,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_below_sources(arguments.files, real, arguments.to_segment)
     output = output_of(arguments.format, directory=arguments.to_segment, is_count=arguments.count)
     find = _Find(places, conditions, output, arguments)
-    try:
+    with closing(output), console.printing():
         with ExitStack() as stack:
             show = _progress(arguments, stack)
             if is_committed:
@@ -154,10 +154,6 @@ def run(arguments: argparse.Namespace) -> int:
                 find.committed = stack.enter_context(CommittedFiles(places, options))
             find.files(files, show)
         output.finish(find.counts)
-    except BrokenPipeError:
-        console.silence_stdout()
-    finally:
-        output.discard()
     return find.outcomes.status
 
 

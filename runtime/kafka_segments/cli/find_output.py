@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from kafka_segments.cli import console, jsonl, text
+from kafka_segments.cli.output import Line, print_lines
 from kafka_segments.cli.text import counted
 from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.errors import OptionError
@@ -33,7 +34,7 @@ class FindOutput(Protocol):
         """Complete the output."""
         ...
 
-    def discard(self) -> None:
+    def close(self) -> None:
         """Leave nothing that looks complete."""
         ...
 
@@ -74,14 +75,12 @@ class _Lines:
     """A line for each record, and for what else was found."""
 
     def __init__(self, form: str, *, is_count: bool) -> None:
-        self._is_text, self._is_count = form == "text", is_count
+        self._form, self._is_text, self._is_count = form, form == "text", is_count
         self._is_coloured = self._is_text and console.is_coloured(sys.stdout)
 
     def add(self, found: Finds, read: Read) -> None:  # noqa: ARG002
         if not self._is_count:
-            line = self._text(found) if self._is_text else _json(found)
-            with console.writing() as stdout:
-                stdout.write(line)
+            console.write(self._text(found) if self._is_text else _json(found))
 
     def _text(self, found: Finds) -> bytes:
         if isinstance(found, Damage):
@@ -95,22 +94,18 @@ class _Lines:
         return _encoded(undecided_words(found)) + b"\n"
 
     def finish(self, counts: SearchCounts) -> None:
-        if not self._is_text:
-            line = jsonl.encode({"type": "summary"} | asdict(counts))
-        elif self._is_count:
-            raw = counts.num_raw_places
-            words = f"{counted(counts.num_records, 'record')} in {counted(counts.num_files, 'file')}"
-            words += f", and {counted(raw, 'place')} in damaged bytes" if raw else ""
-            checked = f"checksums of {counts.num_verified} of {counts.num_batches} batches were verified"
-            line = f"{words}; {checked}\n".encode()
-        else:
-            line = b""
-        with console.writing() as stdout:
-            stdout.write(line)
-            stdout.flush()
+        raw = counts.num_raw_places
+        words = f"{counted(counts.num_records, 'record')} in {counted(counts.num_files, 'file')}"
+        words += f", and {counted(raw, 'place')} in damaged bytes" if raw else ""
+        words += f"; checksums of {counts.num_verified} of {counts.num_batches} batches were verified"
+        print_lines([Line(_summary(counts), words if self._is_count else None)], self._form)
 
-    def discard(self) -> None:
+    def close(self) -> None:
         """Nothing: lines are complete as they are."""
+
+
+def _summary(counts: SearchCounts) -> dict[str, Any]:
+    return {"type": "summary"} | asdict(counts)
 
 
 def _encoded(words: str) -> bytes:
@@ -154,7 +149,7 @@ class _Tables:
             self._writer.close()
             self._stdout.flush()
 
-    def discard(self) -> None:
+    def close(self) -> None:
         """Leave out the end, without which readers refuse a Parquet file."""
 
 
@@ -165,7 +160,7 @@ class _Segments:
         from kafka_segments.search.found_segments import FoundSegments
 
         self._segments = FoundSegments(directory)
-        self._is_text = form == "text"
+        self._form = form
 
     def add(self, found: Finds, read: Read) -> None:
         if isinstance(found, FoundRecord):
@@ -173,17 +168,11 @@ class _Segments:
 
     def finish(self, counts: SearchCounts) -> None:
         self._segments.finish()
-        lines = []
         for one in self._segments.written:
-            values = {"type": "written"} | asdict(one)
             words = f"{counted(one.num_batches, 'batch', 'batches')}, "
             words += f"offsets {one.first_offset} to {one.last_offset}: {', '.join(one.paths)}"
-            lines.append(_encoded(words) + b"\n" if self._is_text else jsonl.encode(values))
-        if not self._is_text:
-            lines.append(jsonl.encode({"type": "summary"} | asdict(counts)))
-        with console.writing() as stdout:
-            stdout.write(b"".join(lines))
-            stdout.flush()
+            print_lines([Line({"type": "written"} | asdict(one), _encoded(words) + b"\n")], self._form)
+        print_lines([Line(_summary(counts))], self._form)
 
-    def discard(self) -> None:
+    def close(self) -> None:
         self._segments.discard()

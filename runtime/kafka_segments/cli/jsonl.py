@@ -34,12 +34,13 @@ def line(event: Batch | Record | Damage | Padding, path: str) -> bytes:
     """
     if isinstance(event, Record):
         return _record(event, _quoted(path))
-    return encode(_OBJECTS[type(event)](event))
+    return encode(event)
 
 
 def encode(values: Any) -> bytes:
-    """Encode values as a line of JSON, with its newline; unprintable characters are escaped."""
-    return _encoded(values) + b"\n"
+    """Encode values, or an event, as a line of JSON, with its newline; unprintable characters are escaped."""
+    made = _OBJECTS.get(type(values))
+    return _encoded(values if made is None else made(values)) + b"\n"
 
 
 def _batch(batch: Batch) -> dict[str, Any]:

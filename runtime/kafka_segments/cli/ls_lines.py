@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +9,15 @@ from typing import Any
 from kafka_segments.cli import jsonl
 from kafka_segments.cli.jobs import size_words
 from kafka_segments.cli.ls_rows import ListRow
-from kafka_segments.cli.tables import table_lines
+from kafka_segments.cli.output import (
+    attributes_of,
+    csv_text,
+    error_values,
+    left_out_values,
+    line_values,
+    table_lines,
+)
 from kafka_segments.cli.text import counted, moment_words
-from kafka_segments.errors.escaping import escape
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
 from kafka_segments.log.segment_figures import codec_name
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -21,8 +25,12 @@ from kafka_segments.log.skipped_files import SkippedFiles
 __all__ = ["Listing", "listing_lines"]
 
 _TITLES = ("segments", "start", "end", "size", "first time", "last time", "codecs", "formats", "records")
-_NAMES = ("topic", "partition", "directory", "path", "base_offset")
-_NUMBERS = (
+_COLUMNS = (
+    "topic",
+    "partition",
+    "directory",
+    "path",
+    "base_offset",
     "num_topics",
     "num_partitions",
     "num_copies",
@@ -78,33 +86,30 @@ def listing_lines(listing: Listing, form: str, *, is_human: bool) -> Iterator[by
 
 def _objects(listing: Listing) -> Iterator[dict[str, Any]]:
     kind = {"copies": "copy"}.get(listing.level, listing.level[:-1])
-    for row in listing.rows:
-        yield {"type": kind} | _values(row)
-    for other in listing.skipped:
-        yield {"type": "passed_over", "paths": list(other.paths), "why": other.why}
+    yield from (_values(kind, row) for row in listing.rows)
+    yield from (line_values("passed_over", other, "paths", "why") for other in listing.skipped)
     for one in of_kinds(listing.findings, *LEFT_OUT_KINDS):
-        values = {"type": "left_out", "topic": one.topic, "partition": one.partition}
-        offsets = {"first_offset": one.first_offset, "last_offset": one.last_offset}
-        yield values | offsets | {"num_bytes": one.num_bytes, "paths": [one.path], "why": one.detail}
-    for wrong in of_kinds(listing.findings, Kind.UNUSED):
-        yield {
-            "type": "finding",
-            "path": wrong.path,
-            "error": type(wrong.error).__name__,
-            "detail": wrong.detail,
-        }
-    for row in listing.totals:
-        yield {"type": "total"} | _values(row)
+        yield {"type": "left_out"} | left_out_values([one])
+    for error in filter(None, (one.error for one in of_kinds(listing.findings, Kind.UNUSED))):
+        yield {"type": "finding"} | error_values(error)
+    yield from (_values("total", row) for row in listing.totals)
 
 
-def _values(row: ListRow) -> dict[str, Any]:
-    values: dict[str, Any] = {name: getattr(row, name) for name in (*_NAMES, *_NUMBERS)}
+def _values(kind: str, row: ListRow) -> dict[str, Any]:
     codecs = {codec_name(number): size for number, size in row.codecs.items()}
     magics = {str(magic): size for magic, size in row.magics.items()}
-    values |= {"codecs": list(codecs), "magics": list(row.magics)}
-    values["bytes_by_codec"] = codecs if row.is_exact else None
-    values["bytes_by_magic"] = magics if row.is_exact else None
-    return values | {"read": _read(row), "errors": _errors(row)}
+    errors = ({"error": type(one).__name__} | attributes_of(one, "position", "detail") for one in row.errors)
+    return line_values(
+        kind,
+        row,
+        *_COLUMNS,
+        codecs=list(codecs),
+        magics=list(row.magics),
+        bytes_by_codec=codecs if row.is_exact else None,
+        bytes_by_magic=magics if row.is_exact else None,
+        read=_read(row),
+        errors=list(errors),
+    )
 
 
 def _read(row: ListRow) -> str:
@@ -112,21 +117,10 @@ def _read(row: ListRow) -> str:
     return "headers" if row.is_exact else "ends"
 
 
-def _errors(row: ListRow) -> list[dict[str, Any]]:
-    return [
-        {"error": type(one).__name__, "position": one.position, "detail": one.detail} for one in row.errors
-    ]
-
-
 def _csv(rows: Sequence[ListRow]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_NAMES, *_NUMBERS, "codecs", "magics", "read"))
-    for row in rows:
-        values = (getattr(row, name) for name in (*_NAMES, *_NUMBERS))
-        shown = (escape(one) if isinstance(one, str) else one for one in values)
-        writer.writerow((*shown, _codecs(row), _magics(row), _read(row)))
-    return text.getvalue()
+    titles = (*_COLUMNS, "codecs", "magics", "read")
+    made = ((*attributes_of(row, *_COLUMNS).values(), _codecs(row), _magics(row), _read(row)) for row in rows)
+    return csv_text(titles, made)
 
 
 def _codecs(row: ListRow) -> str:
@@ -144,8 +138,7 @@ def _lines(listing: Listing, *, is_human: bool) -> Iterator[str]:
     is_counted = total.is_exact and bool(listing.rows)
     titles = [listing.level, *_TITLES[: None if is_counted else -1]]
     rows = [_texts(row, is_human=is_human)[: len(titles)] for row in (*listing.rows, total)]
-    head, rule, *texts = table_lines(titles, rows)
-    yield from (head, rule, *texts[:-1], rule, texts[-1])
+    yield from table_lines(titles, rows[:-1], rows[-1])
     yield from _notes(listing, total, is_human=is_human)
 
 

@@ -8,15 +8,21 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
-from typing import Any
 
-from kafka_segments.cli import console, jsonl, parsing
+from kafka_segments.cli import console, parsing
+from kafka_segments.cli.output import (
+    Line,
+    attributes_of,
+    error_values,
+    left_out_values,
+    line_values,
+    print_lines,
+)
 from kafka_segments.cli.text import counted
 from kafka_segments.core.formats.file_names import is_address
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError
-from kafka_segments.errors.escaping import shown
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
 from kafka_segments.log.header_walk import Budget
@@ -39,9 +45,6 @@ __all__ = ["add_parser", "run"]
 
 _WRONG = (Kind.UNUSED, Kind.DAMAGE)
 _OPTIONS = option_names("query", "file")
-
-Line = tuple[dict[str, Any], str]
-"""A line of output, as values and as text."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -102,11 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
         made = _checked(plan(logs, query, places, committed), logs, query, places)
         if arguments.compare_copies:
             made = _compared(made, places)
-    is_jsonl = arguments.format == "jsonl"
-    lines = _lines(made, query, changed, skipped)
-    console.print_all(
-        jsonl.encode(values) if is_jsonl else f"{shown(words)}\n".encode() for values, words in lines
-    )
+    with console.printing():
+        print_lines(_lines(made, query, changed, skipped), arguments.format)
     is_lost = query.fail_on_data_loss and (made.of(Kind.LOST) or changed)
     return console.FINDINGS if is_lost or made.of(*_WRONG) else console.CLEAN
 
@@ -240,39 +240,32 @@ def _lines(
     there = {(one.topic, one.partition) for one in made.ranges}
     yield from _left_out(chain.from_iterable(left_out[key] for key in left_out if key not in there))
     for other in skipped:
-        yield {"type": "passed_over", "paths": list(other.paths), "why": other.why}, str(other)
+        yield Line(line_values("passed_over", other, "paths", "why"), str(other))
     for loss in made.of(Kind.LOST):
-        where = {"first_offset": loss.first_offset, "last_offset": loss.last_offset}
-        yield _values("loss", loss) | where | {"why": loss.detail}, f"lost: {loss}"
+        names = "topic", "partition", "first_offset", "last_offset"
+        yield Line(line_values("loss", loss, *names, why=loss.detail), f"lost: {loss}")
     for remark in made.of(Kind.REMARK):
-        yield _values("remark", remark) | {"why": remark.detail}, str(remark)
+        yield Line(line_values("remark", remark, "topic", "partition", why=remark.detail), str(remark))
     for change in changed:
-        yield {"type": "changed", "path": change.path, "why": change.why}, f"{change.path}: {change.why}"
+        yield Line(line_values("changed", change, "path", "why"), f"{change.path}: {change.why}")
     for error in filter(None, (one.error for kind in _WRONG for one in made.of(kind))):
-        kind = type(error).__name__
-        values = {"type": "finding", "path": error.path, "error": kind, "detail": error.detail}
-        yield values, f"{kind}: {error}"
+        yield Line({"type": "finding"} | error_values(error), f"{type(error).__name__}: {error}")
     yield _summary(made, query)
 
 
 def _range(one: Range, splits: Sequence[tuple[int, Split]]) -> Line:
     num_bytes = sum(num_bytes_of(split) for _number, split in splits)
     num_tasks = len({number for number, _split in splits})
-    values = _values("range", one)
-    values |= {name: getattr(one, name) for name in ("start", "end", "log_start_offset", "log_end_offset")}
-    values |= {"end_is": str(one.end_is), "limit": one.limit}
-    values |= {
-        "num_splits": len(splits),
-        "num_tasks": num_tasks,
-        "num_bytes": num_bytes,
-    }
+    names = "topic", "partition", "start", "end", "log_start_offset", "log_end_offset"
+    values = line_values("range", one, *names, end_is=str(one.end_is), limit=one.limit)
+    values |= {"num_splits": len(splits), "num_tasks": num_tasks, "num_bytes": num_bytes}
     end = "the end" if one.end is None else f"{one.end}"
     words = (
         f"{one.topic}-{one.partition}: offsets {one.start} to {end} ({one.end_is}), of a log from "
         f"{one.log_start_offset} on; {counted(len(splits), 'split')} in {counted(num_tasks, 'task')}, "
         f"{num_bytes} bytes"
     )
-    return values, words
+    return Line(values, words)
 
 
 def _pin(one: Range, committed: Committed | None) -> Iterator[Line]:
@@ -281,51 +274,41 @@ def _pin(one: Range, committed: Committed | None) -> Iterator[Line]:
     pin, age = committed.pin, None
     if pin.timestamp is not None and pin.timestamp >= 0:
         age = max(0, time.time_ns() // 1_000_000 - pin.timestamp)
-    values = {"type": "pin", "topic": one.topic, "partition": one.partition}
-    values |= {"last_stable_offset": committed.last_stable_offset, "end_offset": committed.end_offset}
-    values |= {"producer_id": pin.producer_id, "first_offset": pin.first_offset}
-    values |= {"timestamp": pin.timestamp, "age_ms": age}
+    values = line_values("pin", one, "topic", "partition")
+    values |= attributes_of(committed, "last_stable_offset", "end_offset")
+    values |= attributes_of(pin, "producer_id", "first_offset", "timestamp") | {"age_ms": age}
     since = "" if age is None else f", by its first batch's time for {age // 1000} s"
     words = (
         f"    the last stable offset is {committed.last_stable_offset} of {committed.end_offset}: producer "
         f"{pin.producer_id} has had a transaction open since offset {pin.first_offset}{since}"
     )
-    yield values, words
+    yield Line(values, words)
 
 
 def _splits(splits: Iterable[tuple[int, Split]]) -> Iterator[Line]:
     for number, split in splits:
-        values = {"type": "split", "task": number, "topic": split.topic, "partition": split.partition}
-        values |= {"start": split.start, "end": split.end, "path": split.segment.file.path}
-        values |= {"position": split.position, "end_position": split.end_position}
-        values |= {"num_bytes": num_bytes_of(split), "num_void": len(split.excluded)}
+        num_bytes, path = num_bytes_of(split), split.segment.file.path
+        values = {"type": "split", "task": number}
+        values |= attributes_of(split, "topic", "partition", "start", "end") | {"path": path}
+        values |= attributes_of(split, "position", "end_position")
+        values |= {"num_bytes": num_bytes, "num_void": len(split.excluded)}
         end = "the end" if split.end is None else f"{split.end}"
-        words = f"    task {number}: offsets {split.start} to {end}, {num_bytes_of(split)} bytes of "
-        yield values, words + split.segment.file.path
+        words = f"    task {number}: offsets {split.start} to {end}, {num_bytes} bytes of {path}"
+        yield Line(values, words)
 
 
 def _left_out(found: Iterable[Finding]) -> Iterator[Line]:
     """Yield lines for what is not read; segments with the same reason share a line."""
-    for (topic, partition, why), same in groupby(found, lambda one: (one.topic, one.partition, one.detail)):
+    for _key, same in groupby(found, lambda one: (one.topic, one.partition, one.detail)):
         group = list(same)
-        first, last = group[0].first_offset, group[-1].last_offset
-        num_bytes = sum(one.num_bytes for one in group)
-        values = {"type": "left_out", "topic": topic, "partition": partition, "first_offset": first}
-        values |= {
-            "last_offset": last,
-            "num_bytes": num_bytes,
-            "paths": [one.path for one in group],
-            "why": why,
-        }
+        values = {"type": "left_out"} | left_out_values(group)
+        first, last = values["first_offset"], values["last_offset"]
         where = "" if first is None else f" offsets {first} to {'the end' if last is None else last},"
         words = (
-            f"{topic}-{partition}: not read:{where} {num_bytes} bytes in {counted(len(group), 'file')}: {why}"
+            f"    {group[0].topic}-{group[0].partition}: not read:{where} {values['num_bytes']} bytes in "
+            f"{counted(len(group), 'file')}: {group[0].detail}"
         )
-        yield values, f"    {words}"
-
-
-def _values(kind: str, one: Finding | Range) -> dict[str, Any]:
-    return {"type": kind, "topic": one.topic, "partition": one.partition}
+        yield Line(values, words)
 
 
 def _summary(made: Plan, query: Query) -> Line:
@@ -337,4 +320,4 @@ def _summary(made: Plan, query: Query) -> Line:
         f"{counted(len(made.tasks), 'task')}, {counted(num_splits, 'split')}, {made.num_bytes} bytes "
         f"to read, {left_out} bytes not read, at {query.isolation}"
     )
-    return values, words
+    return Line(values, words)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kafka_segments.cli import console, jsonl, parsing
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import (
     add_progress_option,
     delayed_progress,
     is_drawn,
     size_words,
 )
+from kafka_segments.cli.output import Line, line_values, print_lines
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
-from kafka_segments.errors.escaping import shown
 from kafka_segments.log.findings import loss_words
 
 if TYPE_CHECKING:
@@ -109,7 +108,12 @@ def run(arguments: argparse.Namespace) -> int:
         console.say(str(skipped))
     for note in found.notes:
         console.say(note)
-    console.print_all(_output(found, arguments))
+    with console.printing():
+        if arguments.dry_run:
+            for text in found.manifest:
+                console.write(text.encode())
+        else:
+            print_lines(_lines(found, arguments.retention_ms), arguments.format)
     return _status(found)
 
 
@@ -123,29 +127,27 @@ def _paths(arguments: argparse.Namespace) -> tuple[list[str], str | None]:
     return given[:-1], given[-1]
 
 
-def _output(found: Salvaged, arguments: argparse.Namespace) -> Iterator[bytes]:
-    if arguments.dry_run:
-        for text in found.manifest:
-            yield text.encode()
-        return
-    if arguments.format == "jsonl":
-        yield from map(jsonl.encode, map(_values, found.partitions))
-        return
+def _lines(found: Salvaged, retention_ms: int) -> Iterator[Line]:
     expired = [one.topic for one in found.partitions if _is_expired(one)]
     if expired:
-        yield f"{shown(_retention_words(expired, len(found.partitions), arguments.retention_ms))}\n".encode()
-    for line in chain.from_iterable(map(_lines, found.partitions)):
-        yield f"{shown(line)}\n".encode()
+        yield Line(None, _retention_words(expired, len(found.partitions), retention_ms))
+    for one in found.partitions:
+        yield from _partition_lines(one)
     hurt = [f"{one.topic}-{one.partition}" for one in found.partitions if _has_losses(one)]
     if hurt and len(found.partitions) > 1:
         partitions = counted(len(found.partitions), "partition")
-        yield f"{shown(f'records lost in {len(hurt)} of {partitions}: {_names(hurt)}')}\n".encode()
+        yield Line(None, f"records lost in {len(hurt)} of {partitions}: {_names(hurt)}")
 
 
-def _values(one: DonePartition) -> dict[str, Any]:
-    values: dict[str, Any] = {"type": "partition", "topic": one.topic, "partition": one.partition}
-    summary = one.summary()
-    return values | ({"error": str(one.error)} if summary is None else summary | {"error": None})
+def _partition_lines(one: DonePartition) -> Iterator[Line]:
+    values, summary = line_values("partition", one, "topic", "partition"), one.summary()
+    if summary is None:
+        words = f"{one.topic}-{one.partition}: not salvaged: {one.error}"
+        yield Line(values | {"error": str(one.error)}, words)
+        return
+    yield Line(values | summary | {"error": None})
+    for text in _summary_words(f"{one.topic}-{one.partition}", summary):
+        yield Line(None, text)
 
 
 def _is_expired(one: DonePartition) -> bool:
@@ -166,13 +168,8 @@ def _names(names: list[str]) -> str:
     return ", ".join(names[:_NUM_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _lines(one: DonePartition) -> Iterator[str]:
+def _summary_words(name: str, summary: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of a partition: what is lost first."""
-    name = f"{one.topic}-{one.partition}"
-    summary = one.summary()
-    if summary is None:
-        yield f"{name}: not salvaged: {one.error}"
-        return
     sizes = [f"{size_words(size)} {status}" for status, size in sorted(summary["num_bytes"].items())]
     start, end = summary["log_start_offset"], summary["log_end_offset"]
     offsets = f"offsets {start} to {end - 1}" if start < end else f"no offsets, the next one is {end}"
@@ -187,7 +184,7 @@ def _lines(one: DonePartition) -> Iterator[str]:
         yield f"    put aside: {aside['path']}, position {aside['position']}: {aside['reason']}"
     if len(summary["put_aside"]) > _MAX_LINES:
         yield "    and more was put aside: see the manifest"
-    yield from _transaction_lines(summary["transactions"])
+    yield from _transaction_words(summary["transactions"])
     for copy in summary["copies"]:
         if copy["reason"]:
             yield f"    {copy['path']}: not used from offset {copy['trusted_to']} on: {copy['reason']}"
@@ -195,7 +192,7 @@ def _lines(one: DonePartition) -> Iterator[str]:
         yield f"    {note}"
 
 
-def _transaction_lines(transactions: list[dict[str, Any]]) -> Iterator[str]:
+def _transaction_words(transactions: list[dict[str, Any]]) -> Iterator[str]:
     lost = [one for one in transactions if one["marker_lost"]]
     for one in lost[:_MAX_LINES]:
         where = f"producer {one['producer_id']} from offset {one['first_offset']} on"

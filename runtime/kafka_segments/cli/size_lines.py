@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_segments.cli import jsonl
 from kafka_segments.cli.jobs import size_words
-from kafka_segments.cli.tables import table_lines
+from kafka_segments.cli.output import table_lines
 from kafka_segments.cli.text import counted
 from kafka_segments.write.convert import LOSSES
 from kafka_segments.write.sizes import FormSize, SizeReport

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from kafka_segments.cli import console, jsonl, parsing
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import delayed_progress, is_drawn
+from kafka_segments.cli.output import Line, print_lines
 from kafka_segments.cli.salvage import add_source_options
 from kafka_segments.cli.selection import RequestedOffsets, add_selection_options
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.errors import OptionError
-from kafka_segments.errors.escaping import shown
 from kafka_segments.query.option_values import time_of
 
 if TYPE_CHECKING:
@@ -86,28 +86,25 @@ def run(arguments: argparse.Namespace) -> int:
         console.say(f"{place}: {fate.status}: {fate.reason}")
     if found.num_unused > len(found.unused):
         console.say(f"and {counted(found.num_unused - len(found.unused), 'more range')} of bytes")
-    console.print_all(_output(found, arguments.format == "jsonl"))
+    with console.printing():
+        print_lines(_lines(found), arguments.format)
     is_whole = not (found.num_unused or found.num_gaps or found.notes)
     return console.CLEAN if is_whole else console.FINDINGS
 
 
-def _output(found: Sliced, is_jsonl: bool) -> Iterator[bytes]:
-    if is_jsonl:
-        values: dict[str, Any] = {"type": "slice", "first_offset": found.first, "last_offset": found.last}
-        values |= {"num_bytes": found.num_bytes, "segments": [one.name for one in found.segments]}
-        values["num_missing"] = found.num_gaps
-        values["missing"] = [{"first_offset": one.first, "last_offset": one.last} for one in found.gaps]
-        yield jsonl.encode(values)
-        return
-    if found.first is None:
-        yield b"no batch has records of this range; the segment that was written is empty\n"
-    else:
+def _lines(found: Sliced) -> Iterator[Line]:
+    values: dict[str, Any] = {"type": "slice", "first_offset": found.first, "last_offset": found.last}
+    values |= {"num_bytes": found.num_bytes, "segments": [one.name for one in found.segments]}
+    values["num_missing"] = found.num_gaps
+    values["missing"] = [{"first_offset": one.first, "last_offset": one.last} for one in found.gaps]
+    words = "no batch has records of this range; the segment that was written is empty"
+    if found.first is not None:
         segments = counted(len(found.segments), "segment")
         words = (
             f"offsets {found.first} to {found.last} in whole batches, {found.num_bytes} bytes in {segments}"
         )
-        yield f"{shown(words)}\n".encode()
+    yield Line(values, words)
     for gap in found.gaps:
-        yield f"in no copy: offsets {gap.first} to {gap.last}\n".encode()
+        yield Line(None, f"in no copy: offsets {gap.first} to {gap.last}")
     if found.num_gaps > len(found.gaps):
-        yield f"and {counted(found.num_gaps - len(found.gaps), 'more gap')}\n".encode()
+        yield Line(None, f"and {counted(found.num_gaps - len(found.gaps), 'more gap')}")

@@ -7,20 +7,20 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import groupby
 from typing import Any
 
-from kafka_segments.cli import console, jsonl, parsing
-from kafka_segments.cli.copy_findings import by_copies, finding_words
+from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
+from kafka_segments.cli.output import Line, attributes_of, line_values, print_lines
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source, open_source
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
-from kafka_segments.errors.escaping import shown
 from kafka_segments.log.discovery import discover
-from kafka_segments.log.findings import Finding
+from kafka_segments.log.findings import Finding, copy_words, error_words, worst_first
 from kafka_segments.log.model import PartitionCopy, StoredSegment
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.option_values import size_from
@@ -132,8 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
     inputs: list[Source] = []
     with console.waiting("listing segments"):
         subjects = list(_subjects(arguments, places, summary, inputs))
-    try:
-        with console.writing() as stdout, ExitStack() as stack:
+    with console.printing():  # if it ends early, the rest was not verified, and there is no summary
+        with ExitStack() as stack:
             for source in inputs:
                 stack.callback(source.close)
             progress = delayed_progress(stack, "verification", draw=is_bar, verb="verify")
@@ -143,17 +143,11 @@ def run(arguments: argparse.Namespace) -> int:
                 found = iter_findings(
                     subject, options, reading, summary, num_jobs=arguments.jobs, progress=show.add
                 )
-                for line in _lines(found, arguments):
-                    stdout.write(line)
-                    stdout.flush()
-            if arguments.format == "jsonl":
-                stdout.write(jsonl.encode(_summary_values(summary, options)))
-            stdout.flush()
+                print_lines(_lines(found, arguments), arguments.format)
+            print_lines([Line(_summary_values(summary, options))], arguments.format)
         for error in summary.errors:
             console.say(str(error))
         _say_summary(summary, options)
-    except BrokenPipeError:  # the rest was not verified, so there is no summary either
-        console.silence_stdout()
     if summary.errors:
         return console.NOT_OPENED
     return console.FINDINGS if summary.num_findings else console.CLEAN
@@ -275,43 +269,64 @@ def _open_single(inputs: Sequence[Source], segment: StoredSegment) -> Source:
     return open_source(inputs[0] if segment.path == "-" else segment.path, only_files=True)
 
 
-def _lines(found: Iterable[Finding], arguments: argparse.Namespace) -> Iterator[bytes]:
-    """Render findings, each with what a program or a person is to know of it."""
+def _lines(found: Iterable[Finding], arguments: argparse.Namespace) -> Iterator[Line]:
+    """Yield lines for findings: for programs as they are found, for people by copies."""
     if arguments.format == "jsonl":
-        yield from (_line(one, arguments) for one in found)
-        return
-    for words, findings in by_copies(found):
+        groups: Iterable[tuple[str, Iterable[Finding]]] = [("", found)]
+    else:
+        groups = _by_copies(found)
+    for words, findings in groups:
         if words:
-            yield f"{shown(words)}\n".encode("utf-8", "backslashreplace")
-        yield from (_line(one, arguments) for one in findings)
+            yield Line(None, words)
+        for one in findings:
+            command = _command_of(one, arguments)
+            yield Line(_values(one) | {"command": command}, _finding_words(one))
+            if command is not None:
+                yield Line(None, f"  to end it: {command}")
 
 
-def _line(finding: Finding, arguments: argparse.Namespace) -> bytes:
-    """Render a finding as a line of JSON, or as text."""
-    command = None
-    if finding.check in _HANGING and finding.first_offset is not None and finding.topic:
-        first = finding.first_offset
-        command = abort_command(finding.topic, finding.partition, first, arguments.bootstrap_server)
-    if arguments.format == "jsonl":
-        return jsonl.encode(_values(finding) | {"command": command})
-    end_it = "" if command is None else f"  to end it: {shown(command)}\n"
-    return f"{shown(finding_words(finding))}\n{end_it}".encode("utf-8", "backslashreplace")
+def _by_copies(found: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
+    """Yield in a line what a copy has lost, and its findings; no line for what is of no partition."""
+    for (topic, partition), group in groupby(found, key=lambda one: (one.topic, one.partition)):
+        folder = name = f"{topic}-{partition}"
+        copies: dict[str, list[Finding]] = {}
+        for one in group:
+            parents = one.path or "", os.path.dirname(one.path or "")
+            folder = next((each for each in parents if os.path.basename(each) == name), folder)
+            copies.setdefault(folder, []).append(one)
+        for folder, findings in copies.items():
+            yield copy_words(folder, findings) if topic else "", sorted(findings, key=worst_first)
+
+
+def _finding_words(finding: Finding) -> str:
+    """Return a finding in a line: place, check, what is wrong, offsets."""
+    detail = finding.detail if finding.damage is None else error_words(finding.damage.error)
+    offsets = ""
+    if finding.first_offset is not None:
+        last = finding.last_offset
+        offsets = f" [offsets {finding.first_offset} to {'?' if last is None else last}]"
+    return f"{finding.place if finding.path else ''}: {finding.check}: {detail}{offsets}"
+
+
+def _command_of(finding: Finding, arguments: argparse.Namespace) -> str | None:
+    """What ends the transaction that a finding is about."""
+    if finding.check not in _HANGING or finding.first_offset is None or not finding.topic:
+        return None
+    first = finding.first_offset
+    return abort_command(finding.topic, finding.partition, first, arguments.bootstrap_server)
 
 
 def _values(finding: Finding) -> dict[str, Any]:
-    return {
-        "type": "finding",
-        "check": finding.check,
-        "topic": finding.topic or None,
-        "partition": None if finding.partition < 0 else finding.partition,
-        "path": finding.path,
-        "position": finding.position,
-        "end_position": finding.end_position,
-        "first_offset": finding.first_offset,
-        "last_offset": finding.last_offset,
-        "error": None if finding.error is None else type(finding.error).__name__,
-        "detail": finding.detail,
-    }
+    return line_values(
+        "finding",
+        finding,
+        "check",
+        topic=finding.topic or None,
+        partition=None if finding.partition < 0 else finding.partition,
+        **attributes_of(finding, "path", "position", "end_position", "first_offset", "last_offset"),
+        error=None if finding.error is None else type(finding.error).__name__,
+        detail=finding.detail,
+    )
 
 
 def _summary_values(summary: VerifySummary, options: VerifyOptions) -> dict[str, Any]:
