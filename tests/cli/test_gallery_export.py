@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from compiler.frontend import load
 
-from kafka_segments.cli import generated_files
+from kafka_segments.cli import exported_files
 from kafka_segments.cli.main import main
 from kafka_segments.errors import ReadError
 
@@ -41,6 +41,6 @@ def test_a_directory_with_files_is_not_written_to(tmp_path: Path, capsys: pytest
 
 
 def test_an_incomplete_installation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generated_files, "files", lambda package: tmp_path)
+    monkeypatch.setattr(exported_files, "files", lambda package: tmp_path)
     with pytest.raises(ReadError, match="install kafka-segments again"):
-        generated_files.read_generated_files("gallery")
+        exported_files.read_generated_files("gallery")

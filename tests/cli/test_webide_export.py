@@ -12,9 +12,9 @@ import pytest
 from tests.made.build import patched
 
 import kafka_segments
-from kafka_segments.cli import webide_export, webide_pieces
+from kafka_segments.cli import webide_export
+from kafka_segments.cli.exported_files import read_webide_files
 from kafka_segments.cli.main import main
-from kafka_segments.cli.webide_files import read_webide_files
 
 ROOT = Path(__file__).parents[2]
 CLEAN = ROOT / "tests/vectors/recorded/kafka-4.3/clean"
@@ -114,7 +114,7 @@ def test_the_same_name_twice_and_names_that_are_no_topics(here: Path) -> None:
 def test_cut_where_an_entry_ends(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(webide_pieces, "MAX_LEN_PIECE", 2000)
+    monkeypatch.setattr(webide_export, "MAX_LEN_PIECE", 2000)
     segment = CLEAN / "multi-0" / FIRST
     ends = [entry.end_position for entry in entries_of(segment)]
     assert export(segment, CLEAN / "shapes-0" / FIRST) == 0
@@ -131,7 +131,7 @@ def test_cut_where_an_entry_ends(
 def test_indexes_are_cut_to_whole_entries_and_other_files_left_out(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(webide_pieces, "MAX_LEN_PIECE", 100)
+    monkeypatch.setattr(webide_export, "MAX_LEN_PIECE", 100)
     base = CLEAN / "transactions-0" / f"{7:020}"
     assert (
         export(base.with_suffix(".timeindex"), base.with_suffix(".txnindex"), base.with_suffix(".snapshot"))

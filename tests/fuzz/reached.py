@@ -36,7 +36,7 @@ DECODERS = (
 )
 """Modules of the runtime that decode; also all of `codecs`, `formats` and the packages of `segment`."""
 
-EXPORTS = ("schema_files", "generated_files", "webide_files")
+EXPORTS = ("schema_files", "exported_files")
 """Modules of `formats` that list the schemas as files, and decode nothing."""
 
 

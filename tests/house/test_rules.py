@@ -11,13 +11,12 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # console opens the null device; `native` keeps compiled decoders; `memory` is such that no file is behind;
 # `outputs` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
 # Spark's and Hadoop's settings stand in files of theirs; `page_cache` maps what `storage` holds open, to ask
-# which of its pages are cached; `schema_files` and `generated_files` give out the schemas as they are.
+# which of its pages are cached; `schema_files` and `exported_files` give out the schemas as they are.
 OPENERS = {
     "cli/console.py",
     "cli/kaitai_compiler.py",
-    "cli/generated_files.py",
+    "cli/exported_files.py",
     "core/formats/schema_files.py",
-    "cli/webide_files.py",
     "core/io/memory.py",
     "core/native/cache.py",
     "core/native/library.py",

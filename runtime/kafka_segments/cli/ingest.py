@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,8 +17,9 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.run_files import add_run_file_options, check_run_files, write_run_files
-from kafka_segments.cli.tables import print_table
+from kafka_segments.cli.output import print_table
+from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.io.outputs import replace_file
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
 from kafka_segments.log.findings import Kind, copy_words, worst_first
@@ -28,7 +30,7 @@ from kafka_segments.query.table_words import COUNTS, DIVISIONS
 if TYPE_CHECKING:
     from kafka_segments.ingest.job import Ingest
     from kafka_segments.ingest.run_plan import Request
-    from kafka_segments.ingest.run_report import RunMeter
+    from kafka_segments.ingest.run_report import RunMeter, RunReport
     from kafka_segments.ingest.runs.account import PartitionReport
     from kafka_segments.ingest.runs.run_state import CatalogTable
 
@@ -60,7 +62,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     _add_read_options(parser)
     _add_table_options(parser)
-    add_run_file_options(parser)
+    _add_run_file_options(parser)
     add_engine_options(parser)
     add_progress_option(parser)
     parser.add_argument(
@@ -129,18 +131,33 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_run_file_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the files."""
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help="write a report of the run to this file as JSON, even if the run fails",
+    )
+    parser.add_argument(
+        "--metrics",
+        metavar="FILE",
+        help="also write the report as OpenMetrics text; node_exporter's textfile collector wants a name "
+        "that ends in .prom",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     from kafka_segments.ingest.run_report import RunMeter
 
-    check_run_files(arguments)
+    _check_run_files(arguments)
     meter = RunMeter(arguments.destination)
     try:
         status, done = _run(arguments, meter)
     except BaseException as error:
-        write_run_files(arguments, meter.report(console.status_of(error), error=error))
+        _write_run_files(arguments, meter.report(console.status_of(error), error=error))
         raise
-    is_written = write_run_files(arguments, meter.report(status, done=done))
+    is_written = _write_run_files(arguments, meter.report(status, done=done))
     return status if is_written else max(status, console.FINDINGS)
 
 
@@ -182,6 +199,43 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
             f"whole job {whole:.1f} s"
         )
     return status, done
+
+
+def _check_run_files(arguments: argparse.Namespace) -> None:
+    """Check that the files can be written, before a run does anything.
+
+    Raises:
+        OptionError: one is not a file on this machine, in an existing directory.
+    """
+    for option in ("report", "metrics"):
+        path = getattr(arguments, option)
+        if path is None:
+            continue
+        if is_address(path):
+            raise OptionError(f"--{option} takes a file on this machine", path=path)
+        if os.path.isdir(path):
+            raise OptionError(f"--{option} takes a file, but this is a directory", path=path)
+        parent = os.path.dirname(path) or "."
+        if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK):
+            raise OptionError(
+                f"--{option} cannot be written: {parent} is not a directory, or is not writable", path=path
+            )
+
+
+def _write_run_files(arguments: argparse.Namespace, report: RunReport) -> bool:
+    """Write the files that are asked for; return whether that worked, and say if it did not."""
+    from kafka_segments.ingest.run_report import report_to_json, to_open_metrics
+
+    is_written = True
+    for path, text_of in ((arguments.report, report_to_json), (arguments.metrics, to_open_metrics)):
+        if path is None:
+            continue
+        try:
+            replace_file(path, text_of(report))
+        except OutputError as error:
+            console.say(f"{error}; this run is not in that file")
+            is_written = False
+    return is_written
 
 
 def _request(arguments: argparse.Namespace) -> Request:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterator
 
-from kafka_segments.cli import console, jsonl, parsing
-from kafka_segments.cli.export_directory import write_export
-from kafka_segments.cli.generated_files import read_generated_files
+from kafka_segments.cli import console, parsing
+from kafka_segments.cli.exported_files import read_generated_files, write_export
 from kafka_segments.cli.kaitai_compiler import LANGUAGES, compile_schemas
+from kafka_segments.cli.output import Line, line_values, print_lines
 from kafka_segments.cli.webide_export import export_for_webide
 from kafka_segments.core.formats.schema_files import SchemaFile, list_schemas, read_schema_files
 from kafka_segments.errors import OptionError
@@ -83,25 +83,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Run `schemas list`; return the exit status."""
-    schemas = list_schemas()
-    is_jsonl = arguments.format == "jsonl"
-    console.print_all(jsonl.encode(_values(one)) if is_jsonl else _lines(one).encode() for one in schemas)
+    with console.printing():
+        print_lines((line for one in list_schemas() for line in _lines(one)), arguments.format)
     return console.CLEAN
 
 
-def _values(schema: SchemaFile) -> dict[str, Any]:
-    return {"type": "schema", "name": schema.name, "title": schema.title} | {
-        name: list(getattr(schema, name)) for name in ("files", "imports", "imported_by")
-    }
-
-
-def _lines(schema: SchemaFile) -> str:
+def _lines(schema: SchemaFile) -> Iterator[Line]:
+    names = "name", "title", "files", "imports", "imported_by"
+    yield Line(line_values("schema", schema, *names), f"{schema.name}: {schema.title}")
     if schema.files:
         use = f"reads {', '.join(schema.files)}"
     else:
         use = f"part of {', '.join(schema.imported_by)}" if schema.imported_by else "read from other files"
     imports = f"; imports {', '.join(schema.imports)}" if schema.imports else ""
-    return f"{schema.name}: {schema.title}\n    {use}{imports}\n"
+    yield Line(None, f"    {use}{imports}")
 
 
 def run_export(arguments: argparse.Namespace) -> int:
