@@ -26,7 +26,7 @@ from kafka_segments.core.segment.columnar import (
 )
 from kafka_segments.core.segment.scan import compiled_search
 from kafka_segments.search import byte_search
-from kafka_segments.write import encoder_loops, offset_checks
+from kafka_segments.write import encoder_inputs, encoder_loops
 from kafka_segments_generated.columns import (
     kafka_log_segment,
     kafka_log_segment_experimental,
@@ -56,7 +56,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     window_run.window_loop,
     encoder_loops.batcher,
     encoder_loops.messenger,
-    offset_checks.check_loop,
+    encoder_inputs.check_loop,
     gzip_loop.loop,
     lz4_loop.loop,
     zstd_loop.loop,

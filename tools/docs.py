@@ -53,8 +53,9 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
             "query.scan.PartitionSummary",
             *(
                 f"write.convert.{name}"
-                for name in ("Conversion", "ConversionReport", "Loss", "plain_copy", "convert_magic3")
+                for name in ("Conversion", "ConversionReport", "Loss", "convert_magic3")
             ),
+            "write.recompression.recompress",
             "polars.scan_segments", "duckdb.relation",
             "spark.take_snapshot", "spark.partition_by_key",
         ),

@@ -24,7 +24,7 @@ OPENERS = {
     "ingest/runs/local_table_files.py",
     "core/io/page_cache.py",
     "core/io/local_files.py",
-    "salvage/fragments.py",
+    "salvage/manifest.py",
     "spark/settings.py",
     "core/io/storage.py",
 }

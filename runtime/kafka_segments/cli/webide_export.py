@@ -83,7 +83,7 @@ def export_for_webide(directory: str, given: Sequence[str]) -> int:
     Raises:
         OptionError: a file that is not Kafka's, an address, or a directory that is not empty or in a source.
         ReadError: a file cannot be read.
-        MissingExtraError: a segment is compressed, and the extra `arrow` is not installed.
+        MissingExtraError: a segment is compressed, and the extra `construct` is not installed.
         OutputError: the directory cannot be written.
     """
     refuse_below_sources(given, os.path.realpath(directory), directory)
@@ -202,7 +202,7 @@ def _pieces_of(path: str) -> Iterator[_Piece]:
     Raises:
         OptionError: the file is neither a segment nor one of those that lie beside segments.
         ReadError: it cannot be read.
-        MissingExtraError: a segment is compressed, and the extra `arrow` is not installed.
+        MissingExtraError: a segment is compressed, and the extra `construct` is not installed.
         MissingCodecError: the package of its codec is not installed.
     """
     schema = _schema_by_name(os.path.basename(path))
@@ -271,12 +271,12 @@ def _segment_piece(segment: Segment, source: Source) -> tuple[_Piece, bool]:
 
 def _plain_piece(content: bytes) -> _Piece:
     """The sound entries of a piece without compression."""
-    from kafka_segments.write.convert import plain_copy
+    from kafka_segments.write.recompression import recompress
 
     notes = ["the same without compression"]
     copied = bytearray()
     try:
-        for data in plain_copy(content, on_damage="skip"):
+        for data in recompress(content, "none", on_damage="skip"):
             if len(copied) + len(data) > MAX_LEN_PIECE and copied:
                 notes.append(f"cut after {len(copied)} bytes: the next entry is too large to export")
                 break

@@ -18,7 +18,6 @@ from kafka_segments.salvage.comparison import Outvoted
 from kafka_segments.salvage.confirmation import OtherPlaces
 from kafka_segments.salvage.ledger import (
     COVERED,
-    Fate,
     Ledger,
     MissingOffsets,
     ResultPiece,
@@ -26,7 +25,7 @@ from kafka_segments.salvage.ledger import (
     Status,
 )
 from kafka_segments.salvage.source_files import SourceFiles
-from kafka_segments.salvage.survey import heads_in, parts_at
+from kafka_segments.salvage.survey import joined, parts_at, stretches_in
 
 __all__ = ["Choice"]
 
@@ -189,10 +188,8 @@ class Choice:
         if parts.below is not None:
             self._take(parts.below)
         if parts.across is not None:
-            across = parts.across
             reason = f"it has offsets below and above {limit}, where a better copy begins"
-            place = across.file, across.position, across.end_position
-            self.ledger.add_fate(Fate(*place, Status.QUARANTINED, reason, across.first, across.last))
+            self.ledger.add_fate(parts.across.fate(Status.QUARANTINED, reason))
         if parts.rest is None:
             cursor.advance()
         else:
@@ -224,21 +221,12 @@ class Choice:
             yield stretch
             return
         part: SoundStretch | None = None
-        for head in heads_in(self.files.source(stretch.file), stretch.position, stretch.end_position):
-            first = stretch.first if part is None else part.last + 1
-            first = first if head.first_offset is None else head.first_offset
-            one = stretch._replace(
-                first=first,
-                last=head.last_offset,
-                position=head.position,
-                end_position=head.end_position,
-                num_batches=1,
-            )
-            joined = one if part is None else part._replace(last=one.last, end_position=one.end_position)
-            if part is not None and not _fits(0, part.first, joined):
+        for one in stretches_in(self.files.source(stretch.file), stretch):
+            whole = joined(part, one)
+            if part is not None and not _fits(0, part.first, whole):
                 yield part
-                joined = one
-            part = joined
+                whole = one
+            part = whole
         if part is not None:
             yield part
 
@@ -262,10 +250,8 @@ class Choice:
             self._len_segment,
         )
         self.ledger.add_piece(piece)
-        place = stretch.file, stretch.position, stretch.end_position
-        fate = Fate(*place, Status.COPIED, "", stretch.first, stretch.last, self._segment, self._len_segment)
-        self.ledger.add_fate(fate)
-        self._len_segment += stretch.end_position - stretch.position
+        self.ledger.add_fate(stretch.fate(Status.COPIED, "", self._segment, self._len_segment))
+        self._len_segment += stretch.size
         self._file = stretch.file
 
     def _base_of(self, stretch: SoundStretch) -> int:
@@ -279,5 +265,4 @@ class Choice:
 
 def _fits(len_segment: int, base_offset: int, stretch: SoundStretch) -> bool:
     """Return whether indexes can have the offsets and positions of a stretch in a segment."""
-    end = len_segment + stretch.end_position - stretch.position
-    return end <= _MAX_RELATIVE and stretch.last - base_offset <= _MAX_RELATIVE
+    return len_segment + stretch.size <= _MAX_RELATIVE and stretch.last - base_offset <= _MAX_RELATIVE

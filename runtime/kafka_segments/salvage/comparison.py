@@ -1,8 +1,12 @@
-"""Comparison of stretches that were passed over with what is in the result for their offsets.
+"""What other copies say of batches of the result: what they have in their places, and what was aborted.
 
-Replicas hold the same bytes, so most of these are in the result already and need not be kept. What differs is
-kept in the quarantine. A batch of the result in whose place most copies have another is outvoted: the choice
-is built again without it.
+Replicas hold the same bytes, so most stretches that were passed over are in the result already and need not
+be kept. What differs is kept in the quarantine. A batch of the result in whose place most copies have another
+is outvoted: the choice is built again without it.
+
+Transactions that a `.txnindex` names as aborted and whose markers no copy has are left out, too: without them
+consumers take their records for committed. The log cleaner keeps a marker as long as there are records of its
+transaction.
 """
 
 from __future__ import annotations
@@ -12,11 +16,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.index_files import AbortedTxn, read_transaction_index
+from kafka_segments.errors import NotingFaults
+from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, SoundStretch, Status
-from kafka_segments.salvage.source_files import SourceFiles
-from kafka_segments.salvage.survey import heads_in
+from kafka_segments.salvage.source_files import SourceFile, SourceFiles
+from kafka_segments.salvage.survey import batches_in, stretches_in
 
-__all__ = ["Outvoted", "compare_covered"]
+__all__ = ["Outvoted", "compare_covered", "without_markers"]
 
 _STEP = 1 << 20
 _MAX_VOTES = 10_000  # batches that are voted on
@@ -50,10 +57,7 @@ def compare_covered(ledger: Ledger, files: SourceFiles, num_copies: int) -> set[
     for stretch in ledger.stretches(COVERED):
         piece = next(ledger.pieces(stretch.first), None)
         if piece is not None and _is_alike(files, stretch, piece):
-            place = stretch.file, stretch.position, stretch.end_position
-            ledger.add_fate(
-                Fate(*place, Status.SAME, "", stretch.first, stretch.last, piece.segment, piece.to_position)
-            )
+            ledger.add_fate(stretch.fate(Status.SAME, "", piece.segment, piece.to_position))
         else:
             for fate in _fates_of(ledger, files, stretch, votes):
                 ledger.add_fate(fate)
@@ -66,13 +70,11 @@ def compare_covered(ledger: Ledger, files: SourceFiles, num_copies: int) -> set[
 
 def _is_alike(files: SourceFiles, stretch: SoundStretch, piece: ResultPiece) -> bool:
     """Return whether a stretch is a piece of the result, byte for byte, as where copies have no damage."""
-    size = stretch.end_position - stretch.position
-    if (stretch.first, stretch.last) != (piece.first, piece.last):
-        return False
-    if size != piece.end_position - piece.position:
+    sizes = stretch.size, piece.end_position - piece.position
+    if (stretch.first, stretch.last, sizes[0]) != (piece.first, piece.last, sizes[1]):
         return False
     one, other = files.source(stretch.file), files.source(piece.file)
-    return _is_equal(one, stretch.position, other, piece.position, size)
+    return _is_equal(one, stretch.position, other, piece.position, stretch.size)
 
 
 def _is_equal(one: Source, position: int, other: Source, other_position: int, size: int) -> bool:
@@ -87,36 +89,72 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch, votes: 
     """Compare batch by batch; note what differs."""
     taken_batches = _taken_from(ledger, files, stretch.first)
     taken = next(taken_batches, None)
-    source = files.source(stretch.file)
-    first = stretch.first
-    for head in heads_in(source, stretch.position, stretch.end_position):
+    source, copy = files.source(stretch.file), files[stretch.file].copy
+    for one in stretches_in(source, stretch):
         below = None  # the last batch of the result that ends below this one
-        while taken is not None and taken.last < head.last_offset:
+        while taken is not None and taken.last < one.last:
             below, taken = taken, next(taken_batches, None)
-        size = head.end_position - head.position
-        offsets = first if head.first_offset is None else head.first_offset, head.last_offset
-        first = head.last_offset + 1
-        place = stretch.file, head.position, head.end_position
-        if taken is not None and (taken.last, taken.size) == (head.last_offset, size):
-            other = files.source(taken.piece.file)
-            if _is_equal(source, head.position, other, taken.position, size):
-                to_position = taken.piece.to_position + taken.position - taken.piece.position
-                yield Fate(*place, Status.SAME, "", *offsets, taken.piece.segment, to_position)
+        if taken is not None and (taken.last, taken.size) == (one.last, one.size):
+            piece, position = taken.piece, taken.position
+            if _is_equal(source, one.position, files.source(piece.file), position, one.size):
+                to_position = piece.to_position + position - piece.position
+                yield one.fate(Status.SAME, "", piece.segment, to_position)
                 continue
-        rival = below if taken is None or taken.first > head.last_offset else taken
-        is_other = rival is not None and files[rival.piece.file].copy != files[stretch.file].copy
+        rival = below if taken is None or taken.first > one.last else taken
+        is_other = rival is not None and files[rival.piece.file].copy != copy
         is_counted = is_other and not stretch.doubt and len(votes) < _MAX_VOTES
-        if rival is not None and rival.last >= offsets[0] and is_counted:
-            digest = hashlib.sha256(source.read(head.position, size)).digest()
-            votes.setdefault(rival, {}).setdefault(digest, set()).add(files[stretch.file].copy)
-        reason = stretch.doubt or "the result has other batches at its offsets"
-        yield Fate(*place, Status.QUARANTINED, reason, *offsets)
+        if rival is not None and rival.last >= one.first and is_counted:
+            digest = hashlib.sha256(source.read(one.position, one.size)).digest()
+            votes.setdefault(rival, {}).setdefault(digest, set()).add(copy)
+        yield one.fate(Status.QUARANTINED, stretch.doubt or "the result has other batches at its offsets")
 
 
 def _taken_from(ledger: Ledger, files: SourceFiles, offset: int) -> Iterator[_Taken]:
     for piece in ledger.pieces(offset):
-        source, first = files.source(piece.file), piece.first
-        for head in heads_in(source, piece.position, piece.end_position):
-            first = first if head.first_offset is None else head.first_offset
-            yield _Taken(piece, head.position, head.end_position - head.position, first, head.last_offset)
-            first = head.last_offset + 1
+        for head in batches_in(files.source(piece.file), piece):
+            size = head.end_position - head.position
+            yield _Taken(piece, head.position, size, head.first_offset or 0, head.last_offset)
+
+
+def without_markers(ledger: Ledger, files: SourceFiles, num_copies: int) -> dict[Outvoted, str]:
+    """Return the batches of transactions that a `.txnindex` names, and whose markers no copy has; and why.
+
+    Raises:
+        ReadError: a file cannot be read any more.
+    """
+    found: dict[Outvoted, str] = {}
+    for file in files:
+        for one in _aborted_in(file, files):
+            arounds = [ledger.around(copy, one.last_offset, one.last_offset)[0] for copy in range(num_copies)]
+            if any(before is not None and before.last >= one.last_offset for before in arounds):
+                continue
+            why = (
+                f"its transaction was aborted (.txnindex), and its marker at offset {one.last_offset} is lost"
+            )
+            batches = [each for copy in range(num_copies) for each in _batches_of(one, ledger, files, copy)]
+            found |= dict.fromkeys(batches, why)
+            if batches:
+                file.losses.append((one.last_offset, one.last_offset))
+    return found
+
+
+def _aborted_in(file: SourceFile, files: SourceFiles) -> Iterator[AbortedTxn]:
+    """Yield what the transaction index of a file says of markers that should be in it."""
+    beside = file.segment.beside.get("txnindex")
+    if beside is None or (file.whole_reason and not file.is_unopened):
+        return
+    last = -1 if file.last_offset is None else file.last_offset
+    end = max(last + 1, file.refused_end, file.segment.end_offset or 0)
+    with NotingFaults():
+        entries = read_transaction_index(open_file(files.places, beside))
+        yield from (one for one in entries if file.segment.base_offset <= one.last_offset < end)
+
+
+def _batches_of(one: AbortedTxn, ledger: Ledger, files: SourceFiles, copy: int) -> Iterator[Outvoted]:
+    for stretch in ledger.stretches(copy):
+        if stretch.last < one.first_offset or stretch.first > one.last_offset:
+            continue
+        for head in batches_in(files.source(stretch.file), stretch):
+            first = head.first_offset or 0
+            if one.first_offset <= first <= one.last_offset and head.producer_id == one.producer_id:
+                yield stretch.file, first, head.last_offset

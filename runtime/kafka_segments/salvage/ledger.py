@@ -87,6 +87,18 @@ class SoundStretch(NamedTuple):
     expected: int | None = None
     doubt: str = ""
 
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end_position - self.position
+
+    def fate(
+        self, status: str, reason: str = "", segment: int | None = None, to_position: int | None = None
+    ) -> Fate:
+        """Return what became of it."""
+        place = self.file, self.position, self.end_position
+        return Fate(*place, status, reason, self.first, self.last, segment, to_position)
+
 
 class ResultPiece(NamedTuple):
     """Bytes of a source file that become part of a segment of the result.

@@ -1,24 +1,29 @@
 """The manifest: every range of bytes of the sources, and what became of it; as JSON, written piece by piece.
 
-Each range is a line of its own, so that a manifest of millions can be written and searched.
+Each range is a line of its own, so that a manifest of millions can be written and searched. Its parts are in
+one temporary file until all partitions are done.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.segment.transactions.log_state import LogState
+from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.salvage.ledger import Fate, Status
 from kafka_segments.salvage.partition_plan import PartitionPlan
 from kafka_segments.salvage.partition_sink import WrittenSegment
 from kafka_segments.salvage.source_files import SourceFile
 
-__all__ = ["PartitionOutcome", "document", "quarantine_name"]
+__all__ = ["Fragment", "Fragments", "PartitionOutcome", "document"]
 
 
 _MAX_MISSING = 10_000  # that are listed
@@ -110,9 +115,12 @@ class PartitionOutcome:
         """Numbers of the files that a broker would not use either."""
         return {file.number for file in self.plan.files if file.is_lawful}
 
-    def text(self) -> Iterator[str]:
-        """Yield the partition's part of the manifest."""
-        yield _opened(self.summary(), "files")
+    def head(self) -> str:
+        """Return the beginning of the partition's part of the manifest, which is its summary."""
+        return _opened(self.summary(), "files")
+
+    def files(self) -> Iterator[str]:
+        """Yield the rest of it."""
         for number, file in enumerate(self.plan.files):
             yield "\n" if number == 0 else ",\n"
             yield from self._file(file)
@@ -194,7 +202,7 @@ class PartitionOutcome:
         if fate.segment is not None:
             to = {"path": f"log/{self.name}/{fate.segment:020d}.log", "position": fate.to_position}
         elif fate.status == Status.QUARANTINED:
-            to = {"path": f"quarantine/{self.name}/{quarantine_name(file)}", "position": kept}
+            to = {"path": f"quarantine/{self.name}/{file.quarantine_name}", "position": kept}
         return {
             "position": fate.position,
             "end_position": fate.end_position,
@@ -206,17 +214,12 @@ class PartitionOutcome:
         }
 
 
-def quarantine_name(file: SourceFile) -> str:
-    """Return the name of the file in the quarantine that has what was not used of a source file."""
-    return f"{file.number}-{file.segment.file.name}"
-
-
 def document(head: Mapping[str, Any], partitions: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield the text of the whole manifest.
 
     Args:
         head: what stands before the partitions.
-        partitions: the text of each, from `PartitionOutcome.text`.
+        partitions: the text of each.
     """
     yield _opened(head, "partitions")
     for number, text in enumerate(partitions):
@@ -229,3 +232,60 @@ def _opened(head: Mapping[str, Any], name: str) -> str:
     """Return an object of JSON that ends in the beginning of a list, a line for each of its values."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     return "{" + ",\n".join([*lines, f"{json.dumps(name)}: ["])
+
+
+class Fragment(NamedTuple):
+    """Where a part is in the file."""
+
+    start: int
+    end: int
+
+
+class Fragments:
+    """Texts in a file without a name, which threads add to one after the other.
+
+    Args:
+        directory: where the file is; None is where temporary files are.
+
+    Raises:
+        OutputError: it cannot be created.
+    """
+
+    def __init__(self, directory: str | None) -> None:
+        self._where = directory or tempfile.gettempdir()
+        self._lock = threading.Lock()
+        try:
+            self._file: IO[bytes] = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  it outlives this
+        except OSError as error:
+            raise self._error(error) from error
+
+    def add(self, text: Iterable[str]) -> Fragment:
+        """Add a text, piece by piece.
+
+        Raises:
+            OutputError: the disk is full, or fails.
+        """
+        with self._lock:
+            try:
+                start = self._file.seek(0, os.SEEK_END)
+                for piece in text:
+                    self._file.write(piece.encode())
+                self._file.flush()
+                return Fragment(start, self._file.tell())
+            except OSError as error:
+                if isinstance(error, KafkaFormatError):
+                    raise
+                raise self._error(error) from error
+
+    def read(self, fragment: Fragment) -> Iterator[str]:
+        """Yield a text, line by line."""
+        self._file.seek(fragment.start)
+        left = fragment.end - fragment.start
+        while left > 0:
+            line = self._file.readline(left)
+            left -= len(line)
+            yield line.decode()
+
+    def _error(self, error: OSError) -> OutputError:
+        detail = f"the manifest cannot be written: {error.strerror or error}"
+        return OutputError(detail, path=self._where, errno=error.errno)

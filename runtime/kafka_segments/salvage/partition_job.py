@@ -19,14 +19,12 @@ from kafka_segments.log.lineage import Lineage
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.batch_epochs import believed_epochs
-from kafka_segments.salvage.digests import Digests
-from kafka_segments.salvage.fragments import Fragment, Fragments
 from kafka_segments.salvage.ledger import Ledger
 from kafka_segments.salvage.log_directory import metadata_files
-from kafka_segments.salvage.manifest import PartitionOutcome
+from kafka_segments.salvage.manifest import Fragment, Fragments, PartitionOutcome
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan
-from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
-from kafka_segments.salvage.quarantine_files import write_quarantine
+from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment, write_quarantine
+from kafka_segments.salvage.source_files import Digests
 from kafka_segments.write.log_writer import LogWriter
 
 __all__ = ["DonePartition", "Job", "new_state", "repeated", "salvage_partition", "write_state"]
@@ -70,7 +68,7 @@ class DonePartition:
     Attributes:
         topic: name.
         partition: number.
-        text: its part of the manifest.
+        text: its part of the manifest, from its summary on.
         bounds: log start and log end offset; None after an error.
         cleaned_up_to: how far the log cleaner has come, for its checkpoint; None if no copy has one.
         has_findings: whether anything was lost or put aside.
@@ -79,19 +77,19 @@ class DonePartition:
 
     topic: str
     partition: int
-    text: Fragment
+    text: tuple[Fragment, ...]
     bounds: tuple[int, int] | None = None
     cleaned_up_to: int | None = None
     has_findings: bool = False
     error: KafkaFormatError | None = None
     _fragments: Fragments | None = None
-    _summary: Fragment | None = None
 
     def summary(self) -> dict[str, Any] | None:
         """Read its part of the manifest without ranges; None after an error."""
-        if self._fragments is None or self._summary is None:
+        if self._fragments is None:
             return None
-        found: dict[str, Any] = json.loads("".join(self._fragments.read(self._summary)))
+        found: dict[str, Any] = json.loads("".join(self._fragments.read(self.text[0])) + "]}")
+        del found["files"]
         return found
 
 
@@ -161,8 +159,7 @@ def _done(job: Job, plan: PartitionPlan) -> DonePartition:
         plan.notes += wrong
     segments = _write(job, plan, state, beside)
     outcome = PartitionOutcome(plan, segments, state, job.retention_ms, job.now_ms)
-    text = job.fragments.add(outcome.text())
-    summary = job.fragments.add([json.dumps(outcome.summary())])
+    text = job.fragments.add([outcome.head()]), job.fragments.add(outcome.files())
     cleaned = plan.ranked.log.cleaned_up_to
     return DonePartition(
         plan.topic,
@@ -172,7 +169,6 @@ def _done(job: Job, plan: PartitionPlan) -> DonePartition:
         None if cleaned is None else max(plan.start_offset, min(cleaned, plan.end_offset)),
         outcome.has_findings(),
         _fragments=job.fragments,
-        _summary=summary,
     )
 
 
@@ -194,7 +190,7 @@ def _write(
     if writer is not None:
         for file, content in beside.items():
             writer.write_file(file, content)
-        write_quarantine(plan, job.progress, *places[1])
+        write_quarantine(plan.files, plan.ledger, job.progress, *places[1])
     return segments
 
 

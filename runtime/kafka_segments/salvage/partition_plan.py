@@ -20,12 +20,17 @@ from kafka_segments.log.log_end import NamedOffsets, find_end
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.salvage.choice import Choice
-from kafka_segments.salvage.comparison import compare_covered
+from kafka_segments.salvage.comparison import compare_covered, without_markers
 from kafka_segments.salvage.confirmation import confirm_doubted
-from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, Status
-from kafka_segments.salvage.lost_aborts import without_markers
-from kafka_segments.salvage.source_files import RankedCopies, RankedCopy, SourceFile, SourceFiles, rank_copies
+from kafka_segments.salvage.source_files import (
+    Digests,
+    RankedCopies,
+    RankedCopy,
+    SourceFile,
+    SourceFiles,
+    rank_copies,
+)
 from kafka_segments.salvage.survey import FileSurvey, KnownOfCopy, readable_parts
 
 __all__ = ["PartitionPlan", "make_plan", "num_bytes_of"]
@@ -79,11 +84,6 @@ class PartitionPlan:
         """Yield the offsets from `gaps_from` on that are in no copy."""
         return self.ledger.gaps(self.gaps_from)
 
-    def close(self) -> None:
-        """Close all files."""
-        self.files.close()
-        self.ledger.close()
-
 
 def make_plan(
     places: Places,
@@ -108,45 +108,41 @@ def make_plan(
     """
     notes: list[str] = []
     ranked = rank_copies(places, [_with_deleted(places, one, notes) for one in copies])
-    files = SourceFiles(places)
+    files, hashed = SourceFiles(places), dict[int, Future[str | None]]()
     try:
         for number, one in enumerate(ranked.copies):
             _add_files(places, files, number, one)
-        log = ranked.log
-        is_compacted = log.cleaned_up_to is not None
-        found: dict[int, Future[str | None]] = {}
+        is_compacted = ranked.log.cleaned_up_to is not None
         for file in files:
             if digests is not None:
-                found[file.number] = digests.of(_opener(places, file))
-            shows = _survey(ledger, ranked, files, file, progress)
-            is_compacted = is_compacted or shows
-        confirm_doubted(ledger, files, len(ranked.copies))
-        cleaned = _traces(files, log.cleaned_up_to)
-        known_end = _known_end(places, ranked.copies)
-        mark, outvoted = ledger.mark(), without_markers(ledger, files, len(ranked.copies))
-        while True:
-            choice = Choice(
-                ledger,
-                files,
-                len(ranked.copies) + 1,
-                is_compacted,
-                cleaned,
-                sorted(outvoted.items()),
-                known_end,
-            )
-            choice.run()
-            found_others = compare_covered(ledger, files, len(ranked.copies))
-            if found_others <= outvoted.keys():
-                break
-            outvoted |= dict.fromkeys(found_others, "most copies have another batch at its offsets")
-            ledger.back_to(mark)
+                hashed[file.number] = digests.of(_opener(places, file))
+            is_compacted = _survey(ledger, ranked, files, file, progress) or is_compacted
+        choice = _chosen(ledger, ranked, files, is_compacted)
     except BaseException:
         files.close()
         raise
-    plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, found, notes=notes)
+    log = ranked.log
+    plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, hashed, notes=notes)
     plan.notes += map(_note_on, (one for one in files if one.is_unopened and not one.segment.size))
     _set_bounds(plan)
     return plan
+
+
+def _chosen(ledger: Ledger, ranked: RankedCopies, files: SourceFiles, is_compacted: bool) -> Choice:
+    """Choose until the copies outvote no more batches of the result."""
+    num_copies = len(ranked.copies)
+    confirm_doubted(ledger, files, num_copies)
+    cleaned, known_end = _traces(files, ranked.log.cleaned_up_to), _known_end(files.places, ranked.copies)
+    mark, outvoted = ledger.mark(), without_markers(ledger, files, num_copies)
+    while True:
+        votes = sorted(outvoted.items())
+        choice = Choice(ledger, files, num_copies + 1, is_compacted, cleaned, votes, known_end)
+        choice.run()
+        found_others = compare_covered(ledger, files, num_copies)
+        if found_others <= outvoted.keys():
+            return choice
+        outvoted |= dict.fromkeys(found_others, "most copies have another batch at its offsets")
+        ledger.back_to(mark)
 
 
 def _with_deleted(places: Places, copy: PartitionCopy, notes: list[str]) -> PartitionCopy:
@@ -243,17 +239,14 @@ def _survey(
     copy = one.copy
     is_exact = file.segment.end_offset is None and copy.end.was_shut_down and not copy.end.is_live
     log_end = (copy.end.recovery_point if is_exact else None) or NO_END
-    limit, reason = _limit_of(files.places, one)
     with closing(NamedOffsets(files.places, file.segment)) as named:
-        is_cleaned = copy.cleaned_up_to is not None
         known = KnownOfCopy(
-            limit,
-            reason,
-            len(ranked.copies),
-            copy.leader_epochs,
-            copy.never_cleaned,
-            is_cleaned,
-            named,
+            *_limit_of(files.places, one),
+            doubtful=len(ranked.copies),
+            epochs=copy.leader_epochs,
+            never_cleaned=copy.never_cleaned,
+            is_cleaned=copy.cleaned_up_to is not None,
+            named=named,
         )
         survey = FileSurvey(ledger, file, source, log_end=log_end, known=known, progress=progress)
         survey.run()

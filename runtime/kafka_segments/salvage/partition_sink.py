@@ -1,4 +1,4 @@
-"""The segments of a result, copied from pieces of source files.
+"""The segments of a result, copied from pieces of source files, and the quarantine.
 
 Strategy: the bytes of a piece are copied by the kernel, and its headers are read beside it for the indexes
 and the state of producers, transactions and leader epochs.
@@ -6,20 +6,21 @@ and the state of producers, transactions and leader epochs.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
+from kafka_segments.core.io.outputs import OutputFile, make_directories
 from kafka_segments.core.segment.transactions.log_state import LogState
-from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.following import Follower
-from kafka_segments.salvage.ledger import MissingOffsets, ResultPiece
-from kafka_segments.salvage.source_files import SourceFiles
+from kafka_segments.salvage.ledger import Ledger, MissingOffsets, ResultPiece, Status
+from kafka_segments.salvage.source_files import Digests, SourceFiles
 from kafka_segments.write.log_writer import LogWriter
 
-__all__ = ["PartitionSink", "WrittenSegment"]
+__all__ = ["PartitionSink", "WrittenSegment", "write_quarantine"]
 
 
 @dataclass(slots=True)
@@ -138,3 +139,37 @@ class PartitionSink:
         (piece,) = pieces
         is_whole = (piece.position, piece.end_position) == (0, self.files[piece.file].segment.size)
         return self.known.get(piece.file) if is_whole else None
+
+
+def write_quarantine(
+    files: SourceFiles, ledger: Ledger, progress: Callable[[int], None], directory: str, named: str
+) -> None:
+    """Write what is not part of the result of each source file; the manifest says which bytes are where.
+
+    Args:
+        files: the source files.
+        ledger: what became of them.
+        progress: is called with the number of bytes written.
+        directory: of the partition in the quarantine; it is made if it is needed.
+        named: its path when it is published, for errors.
+
+    Raises:
+        OutputError: the disk is full, or fails.
+        ReadError: what could be read before cannot be read any more.
+    """
+    for file in files:
+        output: OutputFile | None = None
+        try:
+            for fate in ledger.fates(file.number):
+                if fate.status != Status.QUARANTINED:
+                    continue
+                if output is None:
+                    make_directories(directory)
+                    name = file.quarantine_name
+                    output = OutputFile(os.path.join(directory, name), os.path.join(named, name))
+                source = files.source(file.number)
+                for done in output.copy_from(source, fate.position, fate.end_position - fate.position):
+                    progress(done)
+        finally:
+            if output is not None:
+                output.close()

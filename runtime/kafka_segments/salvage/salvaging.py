@@ -12,10 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from kafka_segments.core.formats.file_names import above, real_path
@@ -23,11 +23,7 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.outputs import (
     OutputFile,
     check_replaceable,
-    discard_directory,
-    hidden_sibling,
     make_directories,
-    make_directory,
-    publish_directory,
 )
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.log.checkpoints import Checkpoints
@@ -36,14 +32,13 @@ from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
-from kafka_segments.salvage.digests import Digests
-from kafka_segments.salvage.fragments import Fragments
-from kafka_segments.salvage.log_directory import properties_in, sync_tree, write_root_files
-from kafka_segments.salvage.manifest import document
+from kafka_segments.salvage.log_directory import properties_in, published, write_root_files
+from kafka_segments.salvage.manifest import Fragments, document
 from kafka_segments.salvage.partition_job import DonePartition, Job, salvage_partition
 from kafka_segments.salvage.partition_plan import num_bytes_of
+from kafka_segments.salvage.source_files import Digests
 
-__all__ = ["DEFAULT_RETENTION_MS", "Salvaged", "check_destination", "salvage"]
+__all__ = ["DEFAULT_RETENTION_MS", "ByteCounter", "Salvaged", "check_destination", "salvage"]
 
 DEFAULT_RETENTION_MS = 7 * 24 * 3600 * 1000
 """Of topics that set no other `retention.ms`."""
@@ -98,28 +93,18 @@ def salvage(
     skipped: list[SkippedFiles] = []
     copies = with_topic_ids(places, discover(places, sources, skipped=skipped, prefer_names=True))
     real = None if destination is None else check_destination(destination, copies)
-    hidden = None if real is None else hidden_sibling(real)
     named = destination or ""
-    if hidden is not None:
-        make_directory(hidden, named)
-    try:
+    with nullcontext() if real is None else published(real, named) as hidden:
         with Digests() as digests:
-            counter = _Counter(2 * num_bytes_of(copies), progress)
+            counter = ByteCounter(2 * num_bytes_of(copies), progress)
             now_ms = time.time_ns() // 1_000_000
-            fragments = Fragments(hidden)
-            job = Job(places, hidden, named, retention_ms, now_ms, digests, fragments, counter.add)
+            job = Job(places, hidden, named, retention_ms, now_ms, digests, Fragments(hidden), counter.add)
             done = _run(job, _by_partition(copies), jobs, counter)
         properties, wrong = properties_in(places, copies)
         result = _result(sources, copies, done, skipped, job)
         result.notes.extend([*wrong, *_notes_on(properties)])
-        if hidden is not None and real is not None:
-            _write_rest(hidden, named, result, list(dict.fromkeys(properties.values())))
-            sync_tree(hidden, named)
-            publish_directory(hidden, real, named)
-    except BaseException:
         if hidden is not None:
-            discard_directory(hidden)
-        raise
+            _write_rest(hidden, named, result, list(dict.fromkeys(properties.values())))
     return result
 
 
@@ -135,7 +120,7 @@ def check_destination(destination: str, copies: Sequence[PartitionCopy]) -> str:
     return real
 
 
-class _Counter:
+class ByteCounter:
     """Sum of the bytes that all threads have read and written; a stop for them all."""
 
     def __init__(self, total: int, progress: Progress) -> None:
@@ -159,7 +144,7 @@ def _by_partition(copies: Sequence[PartitionCopy]) -> list[list[PartitionCopy]]:
 
 
 def _run(
-    job: Job, groups: Sequence[list[PartitionCopy]], jobs: int, counter: _Counter
+    job: Job, groups: Sequence[list[PartitionCopy]], jobs: int, counter: ByteCounter
 ) -> list[DonePartition]:
     if jobs <= 1 or len(groups) < 2:
         return [_one(job, group) for group in groups]
@@ -181,7 +166,7 @@ def _one(job: Job, group: list[PartitionCopy]) -> DonePartition:
         name = group[0].topic, group[0].partition
         values = {"topic": name[0], "partition": name[1], "error": str(error), "files": []}
         text = job.fragments.add([json.dumps(values)])
-        return DonePartition(*name, text, has_findings=True, error=error)
+        return DonePartition(*name, (text,), has_findings=True, error=error)
 
 
 def _result(
@@ -206,7 +191,8 @@ def _result(
         "passed_over": [{"paths": list(one.paths), "why": one.why} for one in skipped],
         "notes": notes,
     }
-    manifest = document(head, (job.fragments.read(one.text) for one in done))
+    texts = (chain.from_iterable(map(job.fragments.read, one.text)) for one in done)
+    manifest = document(head, texts)
     # Brokers before Kafka 2.8 have no topic ids.
     names = any(one.topic_id is not None or one.findings for one in copies)
     has_findings = any(one.has_findings for one in done) or bool(gone) or (bool(unnamed) and names)

@@ -13,12 +13,6 @@ from typing import TypeVar
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import (
-    discard_directory,
-    hidden_sibling,
-    make_directory,
-    publish_directory,
-)
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.header_summaries import HeaderSummary
 from kafka_segments.core.segment.scan.entry_scan import sound_entry
@@ -27,14 +21,14 @@ from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_fi
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
-from kafka_segments.salvage.digests import Digests
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, Status
-from kafka_segments.salvage.log_directory import sync_tree
+from kafka_segments.salvage.log_directory import published
 from kafka_segments.salvage.partition_job import new_state, repeated, write_state
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
-from kafka_segments.salvage.salvaging import Progress, check_destination
-from kafka_segments.salvage.survey import heads_in
+from kafka_segments.salvage.salvaging import ByteCounter, Progress, check_destination
+from kafka_segments.salvage.source_files import Digests
+from kafka_segments.salvage.survey import batches_in
 from kafka_segments.write.log_writer import LogWriter
 
 __all__ = ["SliceRange", "Sliced", "slice_partition"]
@@ -153,24 +147,11 @@ def slice_partition(
     copies = discover(places, [source], skipped=skipped, prefer_names=True)
     _check_one(copies, source)
     real = check_destination(destination, copies)
-    total, done = 2 * num_bytes_of(copies), 0
-
-    def add(num_bytes: int) -> None:
-        nonlocal done
-        done += num_bytes
-        progress(min(done, total), total)
+    counter = ByteCounter(2 * num_bytes_of(copies), progress)
 
     def attempt() -> Sliced:
-        hidden = hidden_sibling(real)
-        make_directory(hidden, destination)
-        try:
-            found = _written(copies, wanted, (hidden, destination), places=places, progress=add)
-            sync_tree(hidden, destination)
-            publish_directory(hidden, real, destination)
-        except BaseException:
-            discard_directory(hidden)
-            raise
-        return found
+        with published(real, destination) as hidden:
+            return _written(copies, wanted, (hidden, destination), places=places, progress=counter.add)
 
     found = repeated(attempt)
     found.skipped = skipped
@@ -189,7 +170,7 @@ def _written(
     with Digests() as digests, closing(Ledger()) as ledger:
         plan = make_plan(places, copies, ledger=ledger, digests=None, progress=progress)
         with closing(plan.files):
-            writer = LogWriter(*directories, syncs=False)  # `sync_tree` does it
+            writer = LogWriter(*directories, syncs=False)  # `published` does it
             with closing(PartitionSink(new_state(plan), plan.files, writer, digests, {}, progress)) as sink:
                 return _write(plan, wanted, sink)
 
@@ -252,10 +233,8 @@ def _pieces_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[ResultPiece]
 
 def _parts_of(source: Source, piece: ResultPiece, wanted: SliceRange) -> Iterator[ResultPiece]:
     part: ResultPiece | None = None
-    first = piece.first
-    for head in heads_in(source, piece.position, piece.end_position):
-        begins = first if head.first_offset is None else head.first_offset
-        first = head.last_offset + 1
+    for head in batches_in(source, piece):
+        begins = head.first_offset or 0
         if not _holds(wanted, source, head, begins):
             if part is not None:
                 yield part

@@ -1,21 +1,26 @@
-"""Source files of a partition, and which copy of it is trusted how far."""
+"""Source files of a partition, which copy of it is trusted how far, and the SHA-256 of files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.storage import Source
-from kafka_segments.errors import OptionError
+from kafka_segments.core.io.storage import Source, open_source
+from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.log.model import PartitionCopy, PartitionLog, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.log.replicas import resolve
 
-__all__ = ["RankedCopies", "RankedCopy", "SourceFile", "SourceFiles", "rank_copies"]
+__all__ = ["Digests", "RankedCopies", "RankedCopy", "SourceFile", "SourceFiles", "rank_copies"]
 
 _MAX_OPEN = 8
+_LEN_HASHED = 4 << 20  # bytes, at once
 
 
 @dataclass(slots=True)
@@ -54,6 +59,11 @@ class SourceFile:
     def path(self) -> str:
         """Path or address."""
         return self.segment.path
+
+    @property
+    def quarantine_name(self) -> str:
+        """Name of the file in the quarantine that has what was not used of it."""
+        return f"{self.number}-{self.segment.file.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +185,42 @@ class SourceFiles:
         """Close all files; idempotent."""
         while self._open:
             self._open.popitem()[1].close()
+
+
+class Digests:
+    """A thread that hashes files beside the copying; a context manager, which ends it."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, "sha256")
+        self._is_over = threading.Event()
+
+    def __enter__(self) -> Digests:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._is_over.set()
+        self._pool.shutdown(cancel_futures=True)
+
+    def of_path(self, path: str) -> Future[str | None]:
+        """Hash a local file."""
+        return self.of(lambda: open_source(path, only_files=True))
+
+    def of(self, opener: Callable[[], Source]) -> Future[str | None]:
+        """Hash a file that a function opens, and that is closed afterwards.
+
+        Returns:
+            The digest in hexadecimal digits; None if not every byte can be read.
+        """
+        return self._pool.submit(self._digest, opener)
+
+    def _digest(self, opener: Callable[[], Source]) -> str | None:
+        digest = hashlib.sha256()
+        try:
+            with closing(opener()) as source:
+                for position in range(0, source.size, _LEN_HASHED):
+                    if self._is_over.is_set():
+                        return None
+                    digest.update(source.read(position, min(_LEN_HASHED, source.size - position)))
+        except ReadError:
+            return None
+        return digest.hexdigest()

@@ -20,10 +20,20 @@ from kafka_segments.core.segment.sound_runs import RefusedEntry, SoundRun, iter_
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.log.findings import error_words
 from kafka_segments.log.log_end import NamedOffsets
-from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, SoundStretch, Status, doubted
+from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, SoundStretch, Status, doubted
 from kafka_segments.salvage.source_files import SourceFile
 
-__all__ = ["FileSurvey", "KnownOfCopy", "Parts", "changed_error", "heads_in", "parts_at", "readable_parts"]
+__all__ = [
+    "FileSurvey",
+    "KnownOfCopy",
+    "Parts",
+    "batches_in",
+    "changed_error",
+    "joined",
+    "parts_at",
+    "readable_parts",
+    "stretches_in",
+]
 
 _STEP = 1 << 20
 _ZEROS = "zeros instead of batches: only the newest segment of a log ends in zeros"
@@ -210,18 +220,14 @@ class FileSurvey:
         if stretch.last < limit:
             self._ledger.add_stretch(stretch)
         elif stretch.first >= limit:
-            self._quarantine(stretch, reason)
+            self._ledger.add_fate(stretch.fate(Status.QUARANTINED, reason))
         else:  # the rest is not a part of the log
             parts = parts_at(self._source, stretch, limit)
             if parts.below is not None:
                 self._ledger.add_stretch(parts.below)
             for part in (parts.across, parts.rest):
                 if part is not None:
-                    self._quarantine(part, reason)
-
-    def _quarantine(self, stretch: SoundStretch, reason: str) -> None:
-        place, offsets = (stretch.position, stretch.end_position), (stretch.first, stretch.last)
-        self._fate(place, Status.QUARANTINED, reason, offsets)
+                    self._ledger.add_fate(part.fate(Status.QUARANTINED, reason))
 
     def _leave(self, found: RefusedEntry | Damage) -> None:
         place = found.position, found.end_position
@@ -248,18 +254,40 @@ class FileSurvey:
         self._ledger.add_fate(Fate(self._file.number, *place, status, reason, *offsets))
 
 
-def heads_in(source: Source, position: int, end_position: int) -> Iterator[HeaderSummary]:
-    """Yield the headers of sound entries between two positions.
+def batches_in(source: Source, within: SoundStretch | ResultPiece) -> Iterator[HeaderSummary]:
+    """Yield the headers of a stretch or piece; a wrapper begins after the batch before it.
 
     Raises:
         ReadError: the bytes are others than when the file was surveyed.
     """
-    for head in iter_header_summaries(source, position):
-        if not isinstance(head, HeaderSummary) or head.end_position > end_position:
+    first = within.first
+    for head in iter_header_summaries(source, within.position):
+        if not isinstance(head, HeaderSummary) or head.end_position > within.end_position:
             raise changed_error(source, head)
+        if head.first_offset is None:
+            head.first_offset = first
+        first = head.last_offset + 1
         yield head
-        if head.end_position == end_position:
+        if head.end_position == within.end_position:
             return
+
+
+def stretches_in(source: Source, stretch: SoundStretch) -> Iterator[SoundStretch]:
+    """Yield each batch of a stretch as one.
+
+    Raises:
+        ReadError: see `batches_in`.
+    """
+    for head in batches_in(source, stretch):
+        assert head.first_offset is not None  # of a wrapper, too
+        yield stretch._replace(
+            first=head.first_offset,
+            last=head.last_offset,
+            position=head.position,
+            end_position=head.end_position,
+            num_batches=1,
+            newest=head.max_timestamp,
+        )
 
 
 def changed_error(source: Source, found: Batch | Damage | HeaderSummary | Padding) -> ReadError:
@@ -277,29 +305,34 @@ def parts_at(source: Source, stretch: SoundStretch, offset: int) -> Parts:
     """Divide a stretch at an offset; the rest keeps the number and greatest timestamp of the whole.
 
     Raises:
-        ReadError: see `heads_in`.
+        ReadError: see `batches_in`.
     """
-    found: list[SoundStretch | None] = [None, None, None]
-    first = stretch.first
-    for head in heads_in(source, stretch.position, stretch.end_position):
-        begins = first if head.first_offset is None else head.first_offset
-        at = 0 if head.last_offset < offset else 1 if begins < offset else 2
-        if at == 2:
-            rest = stretch._replace(first=begins, position=head.position)
-            is_whole = head.position == stretch.position
-            found[2] = rest if is_whole else rest._replace(since=begins, expected=begins)
-            break
-        one = found[at]
-        if one is None:
-            one = stretch._replace(first=begins, position=head.position, num_batches=0, newest=-1)
-        found[at] = one._replace(
-            last=head.last_offset,
-            end_position=head.end_position,
-            num_batches=one.num_batches + 1,
-            newest=max(one.newest, head.max_timestamp),
-        )
-        first = head.last_offset + 1
-    return Parts(*found)
+    below: SoundStretch | None = None
+    across: SoundStretch | None = None
+    for one in stretches_in(source, stretch):
+        if one.last < offset:
+            below = joined(below, one)
+        elif one.first < offset:
+            across = joined(across, one)
+        else:
+            rest = stretch._replace(first=one.first, position=one.position)
+            is_whole = one.position == stretch.position
+            return Parts(
+                below, across, rest if is_whole else rest._replace(since=one.first, expected=one.first)
+            )
+    return Parts(below, across, None)
+
+
+def joined(before: SoundStretch | None, one: SoundStretch) -> SoundStretch:
+    """Return a stretch and a batch after it as one."""
+    if before is None:
+        return one
+    return before._replace(
+        last=one.last,
+        end_position=one.end_position,
+        num_batches=before.num_batches + one.num_batches,
+        newest=max(before.newest, one.newest),
+    )
 
 
 def readable_parts(source: Source, position: int, end_position: int) -> Iterator[tuple[int, int, str | None]]:

@@ -5,11 +5,18 @@ The options are the attributes of `BatchOptions`, as keywords; see `inputs` for 
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Unpack
 
 from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
+
+# isort: split
+import numpy as np
+
+from kafka_segments.core.native import kernels
+from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.errors import OptionError
 from kafka_segments.write.batch_options import (
     MAX_INT,
@@ -20,19 +27,19 @@ from kafka_segments.write.batch_options import (
     check_numbers,
     options_of,
 )
-from kafka_segments.write.compressing import CompressedEncoding, WrapperEncoding
-from kafka_segments.write.empty_batches import encode_head
-from kafka_segments.write.encoder import EncodedBatches
-from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, PlainEncoding, Sizing
+from kafka_segments.write.compressing import CompressedEncoding, VaryingHeads, WrapperEncoding
+from kafka_segments.write.encoder import EncodedBatches, new_state, template_of
+from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, PlainEncoding, Sizing, len_head
 from kafka_segments.write.inputs import Data, iter_incoming
 from kafka_segments.write.refusals import refused
-from kafka_segments.write.varying_heads import VaryingHeads
+from kafka_segments_generated.columns import kafka_log_segment
 from kafka_segments_generated.columns.kafka_log_segment import COL_BASE_OFFSET
 
 __all__ = [
     "encode_batch",
     "encode_empty_batch",
     "encode_exactly",
+    "encode_head",
     "encode_records",
     "iter_encoded",
     "iter_pieces",
@@ -200,6 +207,33 @@ def encode_empty_batch(
         is_transactional=int(is_transactional),
         **numbers,
     )
+
+
+def encode_head(options: BatchOptions, *, is_control: bool, **fields: int) -> bytes:
+    """Encode a batch of magic 2 without records.
+
+    Args:
+        options: fields that are common to all batches.
+        is_control: whether it was a control batch.
+        fields: the other fields, by the names of the table's columns.
+
+    Raises:
+        EncodeError: a value that does not fit its field.
+    """
+    row = template_of(options, compression="none", is_control=is_control)
+    for name, value in fields.items():
+        row[kafka_log_segment.BATCH_COLUMNS.index(name)] = value
+    size = len_head(options.magic)
+    out, state = np.zeros(size, np.uint8), new_state()
+    state[kernels.ENC_AT] = state[kernels.ENC_PAYLOAD] = state[kernels.ENC_LIMIT] = size
+    state[kernels.ENC_GIVEN] = -1
+    encoder = load_decoder(kafka_log_segment.head_encoder, writes=True)
+    table = encoder.new_table()
+    for name, array in (("batches", row), ("state", state), ("out", out)):
+        table.set(name, array.ctypes.data, array.size)
+    if encoder(table) != kernels.DONE:
+        raise refused("unwritable", "a value does not fit its field", offset=fields.get("base_offset"))
+    return ctypes.string_at(out.ctypes.data, size)
 
 
 def start_of(options: BatchOptions) -> EncodingStart:

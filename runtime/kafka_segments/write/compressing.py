@@ -2,7 +2,8 @@
 
 Strategy: the loop writes a batch's content into scratch memory and stops; the codec's library compresses all
 of it at once, and the header is written around the result. A wrapper is a message whose value is the
-compressed messages, so the encoder of messages writes it.
+compressed messages, so the encoder of messages writes it. The headers of the discarded magic 3 vary in
+length: the encoder of headers counts first how long one is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kafka_segments.core import formats
 from kafka_segments.core.codecs import compress
 from kafka_segments.core.native import kernels
 from kafka_segments.core.native.engine import load_decoder
@@ -22,6 +24,7 @@ from kafka_segments.write.encoder import (
     EncodedBatches,
     Memory,
     new_state,
+    segment_module,
     template_of,
 )
 from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, increment, len_head
@@ -34,12 +37,12 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     COL_POSITION,
 )
 
-__all__ = ["CompressedEncoding", "ContentFirst", "WrapperEncoding"]
+__all__ = ["CompressedEncoding", "VaryingHeads", "WrapperEncoding"]
 
 _LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
 
 
-class ContentFirst(Encoding):
+class _ContentFirst(Encoding):
     """Common part of encodings that need a batch's content first, in memory of its own."""
 
     def __init__(
@@ -101,7 +104,7 @@ class ContentFirst(Encoding):
         return EncodedBatches(data, heads)
 
 
-class CompressedEncoding(ContentFirst):
+class CompressedEncoding(_ContentFirst):
     """Encoding of compressed batches of magic 2."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
@@ -122,7 +125,7 @@ class CompressedEncoding(ContentFirst):
         state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
 
 
-class WrapperEncoding(ContentFirst):
+class WrapperEncoding(_ContentFirst):
     """Encoding of wrappers of magic 0 and 1."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
@@ -138,6 +141,49 @@ class WrapperEncoding(ContentFirst):
         head = self._encoder.table[row]
         last_offset = int(head[COL_BASE_OFFSET] + head[COL_LAST_OFFSET_DELTA])
         self._message.write(payload, last_offset, int(head[COL_MAX_TIMESTAMP]), self._memory, (start, end))
+
+
+class VaryingHeads(_ContentFirst):
+    """Encoding of batches with headers of any length, compressed or not.
+
+    `batch_size` counts a header of the greatest length, as the loop cannot know the length beforehand.
+    """
+
+    def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
+        super().__init__(options, start, size_head=formats.LEN_LONGEST_HEAD, exact=exact)
+        self._count = load_decoder(segment_module(options.magic).head_encoder, writes=False)
+        self._counted = new_state()
+        self._table = self._count.new_table()
+        self._table.set("batches", self._encoder.table.ctypes.data, self._encoder.table.size)
+        self._table.set("state", self._counted.ctypes.data, self._counted.size)
+        self._table.set("out", 0, 0)
+
+    def _payload(self, options: BatchOptions, plain: memoryview) -> bytes:
+        return super()._payload(options, plain) if options.is_compressed else bytes(plain)
+
+    def _entry_size(self, payload: bytes) -> int:
+        encoder, counted = self._encoder, self._counted
+        row = int(encoder.state[encoder_loops.BATCH])
+        if self._exact is not None and self._exact.last_offset is not None:
+            self._set_last_offset(row, self._exact.last_offset)
+        counted[:] = encoder.encode
+        counted[kernels.ENC_BATCH], counted[kernels.ENC_HEAD] = row, 0
+        counted[kernels.ENC_PAYLOAD], counted[kernels.ENC_AT] = 0, len(payload)
+        if self._count(self._table) != kernels.DONE:
+            self._refuse(encoder_loops.REFUSED_HEAD)
+        return int(counted[kernels.ENC_AT])
+
+    def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
+        encoder, state = self._encoder, self._encoder.state
+        longest = int(state[encoder_loops.SIZE_HEAD])
+        self._memory.put(end - len(payload), payload)
+        state[encoder_loops.SIZE_HEAD] = end - len(payload) - start
+        status = encoder.write_head(self._memory, start, end, row)
+        state[encoder_loops.SIZE_HEAD] = longest
+        if status != kernels.DONE:
+            self._refuse(encoder_loops.REFUSED_HEAD)
+        last_delta = int(encoder.table[row, COL_LAST_OFFSET_DELTA])
+        state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
 
 
 class _Message:

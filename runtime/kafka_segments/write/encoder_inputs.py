@@ -2,28 +2,28 @@
 
 Strategy: nothing is copied; the encoder gets the addresses of each column's buffers, and the first row in
 them. Rows are processed in windows, so that absent columns (counted offsets, missing timestamps, null keys)
-can come from small arrays that are reused.
+can come from small arrays that are reused. Its numbers are checked in a compiled loop right before they are
+encoded: then they are in the CPU's cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.formats.java import MAX_LONG
-from kafka_segments.core.native.engine import ArgumentTable
-from kafka_segments.core.native.kernels import ENC_COLUMNS
+from kafka_segments.core.native.engine import ArgumentTable, load_decoder
+from kafka_segments.core.native.kernels import ENC_COLUMNS, Longs, load, rare, store
 from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS
 from kafka_segments.core.segment.columnar.record_columns import Column, columns_of
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.inputs import Incoming, check_array
-from kafka_segments.write.offset_checks import SOUND, WRONG_TIMESTAMP, Checker
 from kafka_segments.write.refusals import refused
 
-__all__ = ["NUM_ROWS", "Windows"]
+__all__ = ["NUM_ROWS", "Windows", "check_loop"]
 
 NUM_ROWS = 1 << 14
 """Rows of a window: offsets and timestamps stay in the CPU's L2 cache between check and encoder."""
@@ -248,3 +248,75 @@ def _set_headers(column: Column, array: Any, table: ArgumentTable) -> list[tuple
 
 def _place(buffer: Any) -> tuple[int, int]:
     return _NOTHING if buffer is None else (buffer.address, buffer.size)
+
+
+# Slots of the loop's state: rows; whether the data have offsets, or they are counted; the offset before them;
+# whether the data have timestamps. Output: the last offset, and the invalid row.
+CHECKED_ROWS, IS_GIVEN, LAST, HAS_TIMES, WRONG = range(5)
+
+SOUND, WRONG_OFFSET, WRONG_TIMESTAMP = range(3)
+
+
+def check_loop() -> Callable[..., int]:
+    """Return a function that checks or counts the offsets of some rows, and checks their timestamps."""
+
+    def check(state: Longs, offsets: Longs, timestamps: Longs) -> int:
+        num_rows, last = load(state, CHECKED_ROWS), load(state, LAST)
+        if load(state, IS_GIVEN) != 0:
+            for row in range(num_rows):
+                offset = load(offsets, row)
+                if rare(offset <= last):
+                    store(state, WRONG, row)
+                    return WRONG_OFFSET
+                last = offset
+        else:
+            for row in range(num_rows):
+                store(offsets, row, last + 1 + row)
+            last += num_rows
+        store(state, LAST, last)
+        if load(state, HAS_TIMES) != 0:
+            for row in range(num_rows):
+                if rare(load(timestamps, row) < -1):
+                    store(state, WRONG, row)
+                    return WRONG_TIMESTAMP
+        return SOUND
+
+    return check
+
+
+class Checker:
+    """Check of offsets, which must increase, and timestamps, which must be -1 or more, window by window.
+
+    Offsets that the data lack are counted.
+    """
+
+    def __init__(self) -> None:
+        self._loop = load_decoder(check_loop)
+        self._arguments = self._loop.new_table()
+        self._state: Any = np.zeros(WRONG + 1, np.int64)
+        self._arguments.set("state", self._state.ctypes.data, self._state.size)
+
+    @property
+    def row(self) -> int:
+        """The invalid row."""
+        return int(self._state[WRONG])
+
+    @property
+    def last(self) -> int:
+        """The last offset of a sound window."""
+        return int(self._state[LAST])
+
+    def check(self, num_rows: int, offsets: int, last: int, timestamps: int, *, is_given: bool) -> int:
+        """Check a window; return `SOUND` or what is wrong.
+
+        Args:
+            num_rows: of the window.
+            offsets: address of the rows' offsets, or of memory for them.
+            last: the offset that they must exceed, or after which they are counted.
+            timestamps: address of the rows' timestamps, 0 for none.
+            is_given: whether the data have offsets.
+        """
+        self._state[:] = num_rows, is_given, last, timestamps != 0, 0
+        self._arguments.set("offsets", offsets, num_rows)
+        self._arguments.set("timestamps", timestamps, num_rows)
+        return self._loop(self._arguments)

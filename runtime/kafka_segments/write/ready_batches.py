@@ -99,7 +99,8 @@ def _is_opened(batch: Batch) -> bool:
 
 
 def _group(data: memoryview, batches: list[Batch], control: Record | None) -> ReadyBatches:
-    return ReadyBatches(data[batches[0].position : batches[-1].end_position], tuple(batches), control)
+    start, end = batches[0].position, batches[-1].end_position
+    return ReadyBatches(data[start:end], tuple(batches), control)
 
 
 def _first_offset(batch: Batch) -> int:

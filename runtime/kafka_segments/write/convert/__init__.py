@@ -1,6 +1,6 @@
 """Conversion of segments to another format, or without some records, as Kafka would have written them.
 
-Strategy: `source_entries` yields entries with their records; `down`, `up`, `filter` and `plain` turn each
+Strategy: `source_entries` yields entries with their records; `down`, `up` and `filter` turn each
 into `pieces`, with the fields of rewritten batches from the tables in `rules`; `converted_batches`
 encodes them. Between magic 2 and the experimental magic 3, `magic3` makes the bytes of a batch of those of
 another.
@@ -11,7 +11,6 @@ from kafka_segments.write.convert.conversions import (
     Conversion,
     down_convert,
     filter_batches,
-    plain_copy,
     up_convert,
 )
 from kafka_segments.write.convert.filter import Retention
@@ -27,6 +26,5 @@ __all__ = [
     "convert_magic3",
     "down_convert",
     "filter_batches",
-    "plain_copy",
     "up_convert",
 ]

@@ -18,13 +18,11 @@ from kafka_segments.write.convert.converted_batches import encode
 from kafka_segments.write.convert.down import down_pieces, has_to_go_down
 from kafka_segments.write.convert.filter import Cleaning, Retention
 from kafka_segments.write.convert.loss_report import ConversionReport
-from kafka_segments.write.convert.pieces import Piece, Recoded, Untouched
-from kafka_segments.write.convert.plain import is_compressed, plain_pieces
 from kafka_segments.write.convert.rules import NOTHING
-from kafka_segments.write.convert.source_entries import SourceEntry, read_entries
+from kafka_segments.write.convert.source_entries import Piece, Recoded, SourceEntry, Untouched, read_entries
 from kafka_segments.write.convert.up import has_to_go_up, up_pieces
 
-__all__ = ["Conversion", "down_convert", "filter_batches", "plain_copy", "up_convert"]
+__all__ = ["Conversion", "down_convert", "filter_batches", "up_convert"]
 
 Pieces = Callable[[Iterator[SourceEntry], ConversionReport], Iterator[Piece | Recoded]]
 
@@ -226,31 +224,3 @@ def filter_batches(
         raise OptionError(f"delete_horizon_ms is {delete_horizon_ms!r}; it must be an integer")
     cleaning = Cleaning(retain, delete_horizon_ms, retention, ends_nothing, keeps_magic)
     return Conversion(source, lambda _batch: True, cleaning.pieces, on_damage, max_decompressed)
-
-
-def plain_copy(
-    source: SourceLike | Segment,
-    *,
-    on_damage: OnDamage = "raise",
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
-) -> Conversion:
-    """Copy a segment without its compression, for programs that have no codecs, such as the Kaitai Web IDE.
-
-    Entries that are not compressed are copied byte for byte. A compressed batch keeps its header but for
-    codec, sizes and checksum; a wrapper of magic 0 or 1 becomes the messages in it, with their offsets. Needs
-    the extra `arrow`.
-
-    Args:
-        source: as for `open_segment`, or an open segment, which stays open.
-        on_damage: "raise", "skip", or a function to call with each `Damage`; sound records are copied.
-        max_decompressed: bytes that one batch may decompress to; an open segment has its own.
-
-    Raises:
-        OptionError: an invalid `on_damage`.
-        EncodeError: while iterating: what Kafka's writer refuses, such as a timestamp below -1.
-
-    Example:
-        >>> plain_copy(b"").to_bytes()
-        b''
-    """
-    return Conversion(source, is_compressed, plain_pieces, on_damage, max_decompressed)

@@ -6,10 +6,9 @@ from typing import Any
 
 from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.write.api import encode_exactly, encode_records
+from kafka_segments.write.api import encode_exactly, encode_head, encode_records
 from kafka_segments.write.batch_options import BatchOptions
-from kafka_segments.write.convert.pieces import Rewritten
-from kafka_segments.write.empty_batches import encode_head
+from kafka_segments.write.convert.source_entries import Rewritten
 from kafka_segments.write.encoding import Exact
 
 __all__ = ["encode"]

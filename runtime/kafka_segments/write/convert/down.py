@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.errors import EncodeError
 from kafka_segments.write.convert.loss_report import ConversionReport
-from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import CONVERTED_DOWN, NOTHING, Case, apply
-from kafka_segments.write.convert.source_entries import SourceEntry
+from kafka_segments.write.convert.source_entries import Piece, Rewritten, SourceEntry, Untouched
 
 __all__ = ["down_pieces", "has_to_go_down"]
 

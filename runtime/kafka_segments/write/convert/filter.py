@@ -16,7 +16,6 @@ from kafka_segments.core.formats import java_text
 from kafka_segments.core.formats.entries import Batch, Header, Record
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.write.convert.loss_report import ConversionReport
-from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import (
     CLEANED,
     CLEANED_AS_V2,
@@ -27,7 +26,7 @@ from kafka_segments.write.convert.rules import (
     Table,
     apply,
 )
-from kafka_segments.write.convert.source_entries import SourceEntry
+from kafka_segments.write.convert.source_entries import Piece, Rewritten, SourceEntry, Untouched
 
 __all__ = ["Cleaning", "Retention"]
 

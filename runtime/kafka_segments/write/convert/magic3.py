@@ -21,8 +21,7 @@ from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.write.batch_options import check_flags, is_integer
 from kafka_segments.write.convert.conversions import Conversion
 from kafka_segments.write.convert.loss_report import ConversionReport
-from kafka_segments.write.convert.pieces import Recoded, Untouched
-from kafka_segments.write.convert.source_entries import SourceEntry
+from kafka_segments.write.convert.source_entries import Recoded, SourceEntry, Untouched
 
 __all__ = ["convert_magic3"]
 

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.write.convert.loss_report import ConversionReport
-from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import CONVERTED_UP, Case, apply
-from kafka_segments.write.convert.source_entries import SourceEntry
+from kafka_segments.write.convert.source_entries import Piece, Rewritten, SourceEntry, Untouched
 
 __all__ = ["has_to_go_up", "up_pieces"]
 
