@@ -21,8 +21,7 @@ import numpy as np
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
-from kafka_segments.core.segment.columnar.scanner import HeaderScan, returned
+from kafka_segments.core.segment.scan.scanner import HeaderScan, returned
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.verify.catalogue import GROUPS, chosen_checks
 from kafka_segments.verify.partition_checks import VerifyOptions, verify_copy
@@ -49,13 +48,12 @@ def decompression_alone(path: Path) -> None:
     source, plain, position = open_source(str(path)), PlainRecords(1 << 30), 0
     headers = HeaderScan(source, kafka_log_segment, check_crc=False)
     while True:
-        rows, position, _is_trouble = returned(headers.scan(position))
-        if not len(rows):
+        entries, position, _is_trouble = returned(headers.scan(position))
+        if not len(entries):
             break
-        entries = EntryTable(rows, kafka_log_segment)
-        spans = entries.spans(np.arange(len(rows)), headers.window_position)
+        spans = entries.spans(np.arange(len(entries)), headers.window_position)
         places, codecs, done = np.ascontiguousarray(spans[:, :2]), entries.column("codec"), 0
-        while done < len(rows):
+        while done < len(entries):
             done += plain.fill(memoryview(headers.window), headers.address, codecs[done:], places[done:])
     source.close()
 

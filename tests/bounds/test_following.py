@@ -12,10 +12,12 @@ from random import Random
 import pytest
 from tests.bounds.test_enclosed_costs import _stored
 from tests.made.adversaries import EMPTY_RECORD, GZIP, LZ4, batch, message
+from tests.ways import compiled, interpreted
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.core.codecs.literals import trace
-from kafka_segments.core.segment.scan.nested_messages import _sound_messages
+from kafka_segments.core.segment.scan import scanner
+from kafka_segments.core.segment.scan.nested_messages import sound_messages
 
 
 def _steps_by_byte(payload: bytes, content: bytearray):
@@ -91,19 +93,20 @@ def test_what_gzip_compressed_ends_where_it_becomes_too_much():
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_messages_by_machine_code_are_those_one_by_one(seed):
+def test_messages_by_machine_code_are_those_of_the_interpreter(seed):
     pytest.importorskip("numba")
-    searching = pytest.importorskip("kafka_segments.core.segment.scan.compiled_search")
     dice = Random(seed)
     ends = (b"", b"x", dice.randbytes(40), message(b"", wrong_by=1), batch(EMPTY_RECORD, 1))
     count = dice.choice((0, 1, 30, 4096, 5000))
     sound = [message(dice.randbytes(dice.randrange(40)), 0, dice.randrange(2), at) for at in range(count)]
     content = b"".join(sound) + dice.choice(ends) + b"".join(sound[:3])
     place = len(b"".join(sound[: count // 3]))
-    one_by_one, together = {0: 1}, {0: 1}
-    end = _sound_messages(content, place, one_by_one)
-    assert searching.sound_messages(content, place, together) == end
-    assert together == one_by_one
+    found, fast = {0: 1}, {0: 1}
+    with interpreted():
+        end = sound_messages(content, place, found)
+    with compiled():
+        assert sound_messages(content, place, fast) == end
+    assert fast == found
 
 
 def _lying(codec: int) -> bytes:
@@ -124,7 +127,7 @@ def test_messages_are_followed_whatever_their_values_claim(odd):
     """The search takes such a message for an entry, by its header and its checksum."""
     content = message(b"a value") + odd + message(b"a value", offset=2)
     found = {}
-    assert _sound_messages(content, 0, found) == len(content) == sum(found.values())
+    assert sound_messages(content, 0, found) == len(content) == sum(found.values())
     with open_segment(message(b"before") + message(_stored(content), GZIP, offset=9)[:-9]) as segment:
         events = list(segment.iter_events(on_damage="skip"))
     assert [(type(one), getattr(one, "value", None)) for one in events] == [
@@ -137,16 +140,16 @@ def test_messages_are_followed_whatever_their_values_claim(odd):
 @pytest.mark.parametrize("has_crc32c", [True, False])
 def test_messages_are_followed_by_machine_code_whatever_they_claim(monkeypatch, has_crc32c):
     """Also on a CPU without instructions for the checksum, from one window of the scanner to the next."""
-    searching = pytest.importorskip("kafka_segments.core.segment.scan.compiled_search")
-    scanner = pytest.importorskip("kafka_segments.core.segment.columnar.scanner")
     if not has_crc32c:
         monkeypatch.setattr(scanner, "has_crc32c", lambda: False)
     large = message(bytes(3 * scanner._LEN_FIRST_WINDOW), offset=2)
     content = message(b"a value") * 2000 + b"".join(ODD.values()) + large + message(b"a value") * 2000
-    found, compiled = {}, {}
-    assert _sound_messages(content, 0, found) == len(content)
-    assert searching.sound_messages(content, 0, compiled) == len(content)
-    assert compiled == found
+    found, fast = {}, {}
+    with interpreted():
+        assert sound_messages(content, 0, found) == len(content)
+    with compiled():
+        assert sound_messages(content, 0, fast) == len(content)
+    assert fast == found
 
 
 def _compressed(inner: bytes, len_stored: int) -> bytes:

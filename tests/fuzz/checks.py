@@ -12,14 +12,13 @@ from typing import Any
 from tests.fuzz import seeds
 from tests.fuzz.guard import FILE, GUARD, place
 from tests.made.segments import row, rows, told
+from tests.ways import compiled, interpreted
 
 from kafka_segments import Damage, Padding, Record, Segment, open_segment
 from kafka_segments.cli import jsonl, text
 from kafka_segments.core.io.storage import BLOCK_SIZE, open_source
-from kafka_segments.core.segment.columnar.transaction_rows import iter_steps
-from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.segment import fast_rows
-from kafka_segments.core.segment.transactions.markers import scan_steps
+from kafka_segments.core.segment.transactions.markers import iter_steps
 from kafka_segments.core.segment.transactions.state import Step, Transactions
 from kafka_segments.errors import KafkaFormatError, ReadError, UnknownFormatError
 
@@ -221,9 +220,11 @@ def _state(steps: Iterable[Step]) -> tuple[Any, ...]:
 
 
 def steps(dice: Random, data: bytes) -> str:
-    """What a segment shows of transactions: the same by columns and entry by entry."""
+    """What a segment shows of transactions: the same compiled and interpreted."""
     options: dict[str, Any] = {"check_crc": dice.randrange(4) != 0, "max_decompressed": MAX_DECOMPRESSED}
     source = open_source(GUARD.place(data))
-    slow = _state(scan_steps(Scan(source, **options), MAX_DECOMPRESSED))
-    assert _state(iter_steps(source, **options)) == slow
+    with interpreted():
+        slow = _state(iter_steps(source, **options))
+    with compiled():
+        assert _state(iter_steps(source, **options)) == slow
     return "doubtful" if slow[1] else "open" if slow[2] else "aborted" if slow[0] else "none"

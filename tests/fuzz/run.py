@@ -91,7 +91,8 @@ def settle(result: Result) -> None:
 
 def small_windows() -> None:
     """Have windows and pieces end among the entries of inputs, and everything fused."""
-    from kafka_segments.core.segment.columnar import decoding, fused_scan, reader, scanner
+    from kafka_segments.core.segment.columnar import decoding, fused_scan, reader
+    from kafka_segments.core.segment.scan import scanner
 
     replace(scanner, _LEN_FIRST_WINDOW=100, _LEN_WINDOW=400, _LEN_MEMORY_WINDOW=400)
     replace(scanner, LEN_RUN_WINDOW=300, LEN_RUN=900)  # of files, which compiled code reads by itself
@@ -103,7 +104,7 @@ def small_windows() -> None:
 
 def slow_cpu() -> None:
     """Be a CPU without instructions for checksums, for which they are not computed by compiled scanners."""
-    from kafka_segments.core.segment.columnar import scanner
+    from kafka_segments.core.segment.scan import scanner
 
     replace(scanner, has_crc32c=lambda: False)
 

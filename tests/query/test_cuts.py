@@ -14,7 +14,8 @@ from tests.made.segments import some_segment
 from tests.query.splits import RECORDED, read, recorded, split_of, stored, whole
 
 from kafka_segments import open_segment
-from kafka_segments.core.segment.columnar import fused_scan, reader, scanner
+from kafka_segments.core.segment.columnar import fused_scan, reader
+from kafka_segments.core.segment.scan import scanner
 from kafka_segments.log.findings import Kind
 from kafka_segments.log.model import StoredSegment
 

@@ -15,8 +15,9 @@ from tests.made.segments import damages, recorded, row, rows, slowly, some_segme
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment
-from kafka_segments.core.segment.columnar import decoding, fused_scan, reader, scanner
+from kafka_segments.core.segment.columnar import decoding, fused_scan, reader
 from kafka_segments.core.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.scan import scanner
 from kafka_segments.core.segment.segment import fast_rows
 from kafka_segments.errors import KafkaFormatError, OptionError
 

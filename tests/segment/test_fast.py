@@ -14,7 +14,8 @@ from tests.segment import logs
 from tests.segment.logs import Log
 from tests.segment.test_interleavings import grow, offsets_of
 
-from kafka_segments.core.segment.columnar import fused_scan, reader, scanner
+from kafka_segments.core.segment.columnar import fused_scan, reader
+from kafka_segments.core.segment.scan import scanner
 from kafka_segments.log.open_partition import open_partition
 
 ROOT = Path(__file__).resolve().parents[2]

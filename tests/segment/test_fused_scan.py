@@ -10,8 +10,9 @@ from tests.made.codecs import gzip_member
 from tests.made.segments import rows, slowly, some_record
 
 from kafka_segments import open_segment
-from kafka_segments.core.segment.columnar import decoding, fused_scan, reader, scanner
+from kafka_segments.core.segment.columnar import decoding, fused_scan, reader
 from kafka_segments.core.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.scan import scanner
 
 
 @pytest.fixture

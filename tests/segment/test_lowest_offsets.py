@@ -6,9 +6,9 @@ import pytest
 from tests.made.build import batch, record
 
 from kafka_segments import open_segment
-from kafka_segments.core.segment.columnar import scanner
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.core.segment.columnar.read_range import ReadRange
+from kafka_segments.core.segment.scan import scanner
 
 
 @pytest.mark.parametrize("len_window", [100, scanner._LEN_FIRST_WINDOW])

@@ -15,9 +15,10 @@ from tests.made.wild_segments import IDS
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.core.segment.columnar import decoding, exact_reader, scanner
+from kafka_segments.core.segment.columnar import decoding, exact_reader
 from kafka_segments.core.segment.columnar import wrappers as unwrapping
 from kafka_segments.core.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.scan import scanner
 
 LOG_APPEND_TIME = 8
 TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}

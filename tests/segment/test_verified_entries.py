@@ -15,8 +15,9 @@ from tests.made.segments import some_segment
 
 from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.columnar import folding_decoder, fused_scan, reader, scanner, verified_tables
+from kafka_segments.core.segment.columnar import folding_decoder, fused_scan, reader, verified_tables
 from kafka_segments.core.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.scan import scanner
 from kafka_segments.core.segment.verified_entries import VerifiedEntry, iter_verified
 from kafka_segments.errors import MissingExtraError
 
@@ -26,6 +27,7 @@ NUM_DAMAGED = forms.pick(30, 3000)
 @pytest.fixture(autouse=True, params=["large", "small", "fused"])
 def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Windows as they are; small ones, many of which are read with one call; and fused ones."""
+    monkeypatch.setattr(scanner, "_FEW", 0)
     if request.param != "large":
         monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
         monkeypatch.setattr(scanner, "_LEN_WINDOW", 3000)

@@ -1,13 +1,15 @@
-"""Check that the packages of an extra are installed."""
+"""Packages of extras: whether they are installed, and importing them when they are first used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from kafka_segments.errors import MissingExtraError
 
-__all__ = ["check_packages"]
+__all__ = ["LazyPackage", "check_packages"]
 
 
 def check_packages(packages: Iterable[str], need: str, extra: str, purpose: str = "") -> None:
@@ -31,3 +33,19 @@ def check_packages(packages: Iterable[str], need: str, extra: str, purpose: str 
             raise MissingExtraError(
                 f"{need} {package}{purpose}: pip install 'kafka-segments[{extra}]'", extra=extra
             )
+
+
+class LazyPackage:
+    """A package that is imported when something of it is first used.
+
+    Args:
+        name: of the package.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, value)
+        return value

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.contents import contents_of, runs_in
 from kafka_segments.core.segment.continuity import Extent, SegmentContents
-from kafka_segments.core.segment.evidence import MOST_OFFSETS
+from kafka_segments.core.segment.scan.entry_table import MOST_OFFSETS
 from kafka_segments.errors import MissingExtraError, NotingFaults
 from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.header_walk import Budget

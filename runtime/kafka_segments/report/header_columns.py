@@ -11,7 +11,7 @@ import numpy as np
 from kafka_segments.core.codecs.bounds import possible_records
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.segment.columnar.arrow_schema import NONE
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 
 __all__ = ["HeaderColumns", "columns_of", "is_sound"]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafka_segments.core.formats.entries import Damage
-from kafka_segments.core.segment.columnar.header_table import iter_headers
+from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments.errors import CorruptBatchError, DataLossError, TransactionInDoubtError, TruncatedError
 from kafka_segments.log.findings import Finding, Kind, merged
 from kafka_segments.log.log_files import UNOPENED, is_unopened

@@ -151,7 +151,7 @@ def _tables(source: Source, position: int, end_position: int) -> Iterator[Header
     # isort: split
     import numpy as np
 
-    from kafka_segments.core.segment.columnar.header_table import iter_headers
+    from kafka_segments.core.segment.scan.walk import iter_headers
 
     for found in iter_headers(source, position):
         if isinstance(found, Damage):

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.entry_payloads import EntryPayloads, PayloadPiece
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.search.byte_search import ByteSearch
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.found import EntryPlace

@@ -26,7 +26,7 @@ from kafka_segments.core.native.kernels import (
     load,
     store,
 )
-from kafka_segments.core.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, run
+from kafka_segments.core.segment.scan.native_chain import DECODER, FIRST, NUM_CHAINED, run
 from kafka_segments.write.batch_options import MAX_INT
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,

@@ -19,10 +19,10 @@ from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
-from kafka_segments.core.segment.columnar.header_table import iter_headers
 from kafka_segments.core.segment.columnar.read_range import ReadRange
 from kafka_segments.core.segment.columnar.reader import ColumnarReader
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments.errors import MissingCodecError
 from kafka_segments_generated.columns import kafka_log_segment
 

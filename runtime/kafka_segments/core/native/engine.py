@@ -1,8 +1,9 @@
-"""Generated decoders as machine code: from the library in the wheel, or compiled here.
+"""Generated functions: as machine code, from the library in the wheel or compiled here, or interpreted.
 
 Strategy: a wheel for Linux carries the machine code of all generated functions as one shared library
 (`library`). Where there is none (another platform, schemas of one's own), numba compiles (`jit`).
-Machine code stays loaded until the process ends.
+Machine code stays loaded until the process ends. Functions over headers also run interpreted, which needs no
+package, and is faster for a few entries than loading machine code.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from typing import Any
 
 from kafka_segments.core.native import library
 
-__all__ = ["ArgumentTable", "Decoder", "has_crc32c", "load_decoder", "parameters_of"]
+__all__ = [
+    "ArgumentTable",
+    "Compiled",
+    "Decoder",
+    "Interpreted",
+    "address_of",
+    "has_crc32c",
+    "is_loaded",
+    "load_decoder",
+    "parameters_of",
+]
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
@@ -82,6 +93,11 @@ def load_decoder(factory: Callable[..., Any], **options: bool) -> Decoder:
         return _decoders[key]
 
 
+def is_loaded(factory: Callable[..., Any], **options: bool) -> bool:
+    """Whether this process has loaded the decoder that `factory(**options)` returns."""
+    return (factory, tuple(sorted(options.items()))) in _decoders
+
+
 def parameters_of(factory: Callable[..., Any], options: dict[str, bool]) -> list[tuple[str, str]]:
     """Names and annotations of the parameters of what `factory(**options)` returns."""
     found = inspect.signature(factory(**options)).parameters
@@ -96,6 +112,65 @@ def _load(factory: Callable[..., Any], options: dict[str, bool]) -> Decoder:
 
         address = jit.load(factory, options, parameters)
     return Decoder(address, tuple(name for name, _ in parameters))
+
+
+class Interpreted:
+    """A generated function with its arrays, run as it is.
+
+    Args:
+        factory: a function of a generated module that returns a function of arrays.
+        options: of the factory.
+    """
+
+    def __init__(self, factory: Callable[..., Any], **options: bool) -> None:
+        self._function = factory(**options)
+        self._arrays: dict[str, Any] = dict.fromkeys(inspect.signature(self._function).parameters)
+
+    def set(self, name: str, array: Any) -> None:
+        """Set an array: memory, of bytes or of integers of 64 bits."""
+        self._arrays[name] = memoryview(array)
+
+    def __call__(self) -> int:
+        """Run the function; return its status."""
+        return int(self._function(**self._arrays))
+
+
+class Compiled:
+    """A generated function with its arrays, as machine code.
+
+    Args:
+        factory: as for `Interpreted`.
+        options: of the factory.
+
+    Raises:
+        MissingExtraError: there is no machine code, and numba or numpy cannot be loaded.
+    """
+
+    def __init__(self, factory: Callable[..., Any], **options: bool) -> None:
+        self._decoder = load_decoder(factory, **options)
+        self._table = self._decoder.new_table()
+        self._arrays: dict[str, Any] = {}
+        self.entry = self._decoder.address, self._table.address
+        """Addresses of the code and of its arguments, for other compiled code."""
+
+    def set(self, name: str, array: Any) -> None:
+        """Set an array: memory, of bytes or of integers of 64 bits."""
+        view = memoryview(array)
+        self._arrays[name] = view
+        self._table.set(name, address_of(view), len(view))
+
+    def __call__(self) -> int:
+        """Run the machine code; return its status."""
+        return self._decoder(self._table)
+
+
+def address_of(view: memoryview) -> int:
+    """Return the address of memory, which need not be writable; 0 if there is none."""
+    if not view.readonly and view.nbytes:
+        return ctypes.addressof(ctypes.c_char.from_buffer(view))
+    import numpy as np
+
+    return int(np.asarray(view).ctypes.data) if view.nbytes else 0
 
 
 def has_crc32c() -> bool:

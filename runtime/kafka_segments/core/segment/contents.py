@@ -6,9 +6,7 @@ position of the latter, if there is a sound batch; without it all headers are re
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -18,10 +16,11 @@ from kafka_segments.core.formats.entries import Batch, Damage, Padding
 from kafka_segments.core.io.storage import WINDOW_SIZE, Source
 from kafka_segments.core.segment.continuity import Extent, SegmentContents
 from kafka_segments.core.segment.evidence import FEW, FileOrder, bounds_of, judge
-from kafka_segments.core.segment.header_summaries import head_of, run_of
+from kafka_segments.core.segment.header_summaries import head_of, iter_header_summaries, run_of
 from kafka_segments.core.segment.scan.entry_scan import Scan, sound_entry, with_offsets
+from kafka_segments.core.segment.scan.walk import find_last
 from kafka_segments.core.segment.sound_runs import Found, SoundRun, joined
-from kafka_segments.errors import MissingExtraError, TruncatedError
+from kafka_segments.errors import TruncatedError
 
 __all__ = [
     "LARGEST_SMALL",
@@ -36,7 +35,6 @@ __all__ = [
     "scan_end",
 ]
 
-_MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
 _LEN_WINDOW = 64 << 10
 _MAX_TAIL = 1 << 20  # bytes read after the index's last entry without searching for a later position
 _NUM_RUNS = 1000
@@ -211,21 +209,8 @@ def _overlapped(source: Source, batch: Batch) -> int | None:
 
 
 def near_end(source: Source, position: int = 0) -> int:
-    """Find the position of one of the last entries by reading all headers from a position on.
-
-    Small files are read without the compiled scanner, for loading it takes longer.
-    """
-    if source.size - position >= _MIN_FOR_COMPILED:
-        with suppress(MissingExtraError):
-            from kafka_segments.core.segment.columnar.header_table import find_last
-
-            found = find_last(source, position, _NUM_LAST)
-            return position if found is None else found
-    last = deque([position], maxlen=_NUM_LAST)
-    for entry in Scan(source, headers_only=True).entries(position):
-        if isinstance(entry, Batch) and entry.position > position:
-            last.append(entry.position)
-    return last[0]
+    """Find the position of one of the last entries by reading all headers from a position on."""
+    return find_last(source, position, _NUM_LAST)
 
 
 def is_sound_at(source: Source, offset: int, position: int) -> bool:
@@ -249,8 +234,8 @@ def runs_in(source: Source) -> list[Extent]:
 
     There are 1,000 ranges at most; the last one includes all the rest.
     """
-    found = Scan(source, headers_only=True).entries()
-    pieces = joined(run_of(head_of(one)) for one in found if isinstance(one, Batch))
+    heads = iter_header_summaries(source)
+    pieces = joined(run_of(one) for one in heads if not isinstance(one, Damage))
     runs = [Extent(one.first, one.last) for one in pieces if isinstance(one, SoundRun)]
     rest = runs[_NUM_RUNS - 1 :]
     if len(rest) > 1:

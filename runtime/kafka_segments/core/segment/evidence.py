@@ -17,14 +17,13 @@ from dataclasses import dataclass
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.scan.entry_table import MOST_OFFSETS
 from kafka_segments.core.segment.sound_runs import SoundRun
 
-__all__ = ["FEW", "MOST_OFFSETS", "FileOrder", "JudgedRun", "bounds_of", "epoch_at", "judge"]
+__all__ = ["FEW", "FileOrder", "JudgedRun", "bounds_of", "epoch_at", "judge"]
 
 FEW = 2
 """Batches in a row that may be in the wrong place together; more of them confirm each other."""
-MOST_OFFSETS = 1 << 31
-"""Offsets that a segment can have: in its indexes they are relative to the first one, as an int."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,22 @@
 """Headers of a segment for planning: offsets, times, positions.
 
-Strategy: by the compiled scanner where it is installed, else entry by entry. No checksum is verified: a
-header only decides whether records are read.
+No checksum is verified: a header only decides whether records are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import Any
 
 from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments.core.segment.sound_runs import SoundRun
-from kafka_segments.errors import MissingExtraError
 
 __all__ = ["HeaderSummary", "head_of", "iter_header_summaries", "run_of"]
 
-_NUM_FIRST = 6
 _NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP
 _COLUMNS = (
     "position",
@@ -71,31 +66,11 @@ class HeaderSummary:
 
 def iter_header_summaries(source: Source, position: int = 0) -> Iterator[HeaderSummary | Damage]:
     """Yield headers and damage in file order, from the position of an entry on."""
-    for num, head in enumerate(_slow_heads(source, position)):
-        if num == _NUM_FIRST:
-            break  # setting up the compiled scanner takes a while, and many callers need few headers
-        yield head
-        position = head.end_position
-    else:
-        return
-    try:
-        from kafka_segments.core.segment.columnar.header_table import iter_headers
-
-        pieces = iter_headers(source, position)
-        begun = list(islice(pieces, 1))  # only now it is known whether the scanner can be loaded
-    except MissingExtraError:
-        yield from _slow_heads(source, position)
-        return
-    for piece in chain(begun, pieces):
+    for piece in iter_headers(source, position):
         if isinstance(piece, Damage):
             yield piece
         else:
-            yield from _heads_of(piece)
-
-
-def _heads_of(piece: Any) -> Iterator[HeaderSummary]:
-    for row in zip(*(piece.column(name).tolist() for name in _COLUMNS), strict=True):
-        yield _summary(row)
+            yield from map(_summary, zip(*map(piece.values, _COLUMNS), strict=True))
 
 
 def _summary(row: tuple[int, ...]) -> HeaderSummary:
@@ -115,14 +90,6 @@ def _summary(row: tuple[int, ...]) -> HeaderSummary:
     timestamp = timestamp if magic else _NO_TIMESTAMP
     count_known = None if first is None else 1
     return HeaderSummary(*place, first, last, timestamp, is_append_time, -1, True, magic, codec, count_known)
-
-
-def _slow_heads(source: Source, position: int) -> Iterator[HeaderSummary | Damage]:
-    for entry in Scan(source, headers_only=True).entries(position):
-        if isinstance(entry, Damage):
-            yield entry
-        elif isinstance(entry, Batch):
-            yield head_of(entry)
 
 
 def run_of(head: HeaderSummary) -> SoundRun:

@@ -19,9 +19,9 @@ from kafka_segments.core.segment.continuity import Extent, SegmentContents
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
 from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
-from kafka_segments.core.segment.transactions.markers import scan_steps
+from kafka_segments.core.segment.transactions.markers import iter_steps
 from kafka_segments.core.segment.transactions.state import ExcludedBatches, Step
-from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -282,16 +282,8 @@ class Segment(Handle):
         return reader.events()
 
     def iter_steps(self) -> Iterator[Step]:
-        """Yield the steps of transactions in the segment; several times as fast with the extra `arrow`."""
-        try:
-            from kafka_segments.core.segment.columnar.transaction_rows import iter_steps
-
-            return iter_steps(
-                self._source, check_crc=self._check_crc, max_decompressed=self._max_decompressed
-            )
-        except MissingExtraError:
-            scan = Scan(self._source, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
-            return scan_steps(scan, self._max_decompressed)
+        """Yield the steps of transactions in the segment."""
+        return iter_steps(self._source, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
 
     def find_batch(self, base_offset: int, position: int = 0) -> Batch | None:
         """Return the batch with a base offset, by headers from an entry's position on, or None."""

@@ -20,10 +20,10 @@ from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.batch_records import open_records
 from kafka_segments.core.segment.columnar.arrow_schema import NONE, TIMESTAMP
 from kafka_segments.core.segment.columnar.batch_rows import BATCHES_SCHEMA, overview
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
 from kafka_segments.core.segment.columnar.header_table import iter_tables
 from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split, name_partition

@@ -23,10 +23,10 @@ import numpy as np
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats import MAGICS
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
 from kafka_segments.core.segment.columnar.header_table import iter_tables
 from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.core.segment.scan.entry_scan import sound_entry
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, raise_unless_file_at_fault
 from kafka_segments.log.model import Split, StoredSegment
 from kafka_segments.query.read.segment_finder import open_stored

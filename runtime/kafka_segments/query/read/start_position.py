@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.columnar.header_table import find_entries
 from kafka_segments.core.segment.scan.entry_scan import first_offset_at
+from kafka_segments.core.segment.scan.walk import find_entries
 
 __all__ = ["StartPosition", "begin"]
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.segment.columnar.arrow_schema import NONE, TIMESTAMP
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
 from kafka_segments.core.segment.columnar.header_table import array_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 
 __all__ = ["BATCHES_SCHEMA", "overview"]
 

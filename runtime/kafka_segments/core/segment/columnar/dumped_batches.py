@@ -13,8 +13,6 @@ import pyarrow.compute
 from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.formats import TIMESTAMP_TYPE_NAMES, increment_sequence
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
-from kafka_segments.core.segment.columnar.header_table import iter_headers
 from kafka_segments.core.segment.columnar.text_columns import (
     array_of_numpy,
     binary_array,
@@ -22,6 +20,8 @@ from kafka_segments.core.segment.columnar.text_columns import (
     named,
     numbers_of,
 )
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["BatchesAhead", "ControlText", "DumpedBatches"]

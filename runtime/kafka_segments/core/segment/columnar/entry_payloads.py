@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
-from kafka_segments.core.segment.columnar.scanner import HeaderScan, returned
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.scanner import HeaderScan, returned
 from kafka_segments.errors import DecompressionError, MissingCodecError
 from kafka_segments_generated.columns import kafka_log_segment
 
@@ -94,11 +94,11 @@ class EntryPayloads:
         """Yield payloads from the entry at a position on, up to the first one that is not sound."""
         self.position = position
         while True:
-            rows, end, is_refused = returned(self._scan.scan(self.position))
-            if len(rows):
-                yield from self._window_pieces(EntryTable(rows, kafka_log_segment))
+            entries, end, is_refused = returned(self._scan.scan(self.position))
+            if len(entries):
+                yield from self._window_pieces(entries)
             self.position = end
-            if is_refused or not len(rows):
+            if is_refused or not len(entries):
                 return
 
     def _window_pieces(self, entries: EntryTable) -> Iterator[PayloadPiece]:

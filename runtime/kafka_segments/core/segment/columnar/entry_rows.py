@@ -14,7 +14,7 @@ import numpy as np
 
 from kafka_segments.core.codecs.bounds import possible_records
 from kafka_segments.core.formats.java import MIN_LONG
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.verified_entries import VerifiedEntry
 from kafka_segments_generated.columns import kafka_log_segment
 

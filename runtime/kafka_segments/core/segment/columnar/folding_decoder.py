@@ -19,8 +19,8 @@ from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS
 from kafka_segments.core.segment.columnar.arena import Lease
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema, schema_of
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Spans, Stop
-from kafka_segments.core.segment.columnar.native_chain import DECODER, NUM_CHAINED, chain, run
 from kafka_segments.core.segment.columnar.record_columns import Array, Capacity
+from kafka_segments.core.segment.scan.native_chain import DECODER, NUM_CHAINED, chain, run
 
 __all__ = [
     "FIRST_OFFSET",

@@ -15,7 +15,7 @@ from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.core.native.kernels import BATCH, DONE, NUM_BATCHES, Longs, load, store
 from kafka_segments.core.segment.codec_loops.loops import AT, COUNT, Loop
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Stop
-from kafka_segments.core.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
+from kafka_segments.core.segment.scan.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
 
 __all__ = ["Inflation", "inflater"]
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import address_of, load_decoder
 from kafka_segments.core.native.kernels import (
     AT,
     BATCH,
@@ -40,9 +40,9 @@ from kafka_segments.core.native.kernels import (
 )
 from kafka_segments.core.segment.batch_records import RecordPlace
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
-from kafka_segments.core.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
-from kafka_segments.core.segment.columnar.scanner import HeaderScan
-from kafka_segments.core.segment.columnar.window_run import read_on
+from kafka_segments.core.segment.scan.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
+from kafka_segments.core.segment.scan.scanner import HeaderScan
+from kafka_segments.core.segment.scan.window_run import read_on
 
 __all__ = ["FusedScan", "fused_loop"]
 
@@ -174,7 +174,7 @@ class FusedScan:
         self._headers, self._decoder = headers, decoder
         self._loop = load_decoder(fused_loop)
         self._arguments = self._loop.new_table()
-        self._state = state = chain(_NUM_STATE, headers.entry, decoder.entry)
+        self._state = state = chain(_NUM_STATE, headers.compile().entry, decoder.entry)
         self._spans = np.zeros((headers.max_rows, 3), np.int64)
         state[NUM_ROWS], state[PIECE] = headers.max_rows, LEN_PIECE
         state[WIDTH], state[TAKEN] = module.WIDTH, content
@@ -187,10 +187,11 @@ class FusedScan:
         state[LOWEST] = MIN_LONG if start is None else start
         state[HIGHEST] = MAX_LONG if end is None else end - 1
         state[NUM_RECORDS] = module.BATCH_COLUMNS.index("num_records")
-        arrays = {"state": state, "scan": headers.state, "spans": self._spans, "decode": decoder.state}
-        arrays["windows"] = headers.windows
+        arrays = {"state": state, "spans": self._spans, "decode": decoder.state}
         for name, array in arrays.items():
             self._arguments.set(name, array.ctypes.data, array.size)
+        for name, memory in {"scan": headers.state, "windows": headers.windows}.items():
+            self._arguments.set(name, address_of(memory), len(memory))
         self._arguments.set("table", *headers.table)
         self.num_decoded = 0
         self.stop: RecordPlace | None = None

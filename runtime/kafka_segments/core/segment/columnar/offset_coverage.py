@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 
 __all__ = ["OffsetCoverage"]
 

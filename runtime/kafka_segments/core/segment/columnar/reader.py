@@ -21,19 +21,19 @@ from kafka_segments.core.codecs.bounds import is_trusted
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS, RecordPlace
-from kafka_segments.core.segment.columnar import entry_table as kinds_of
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Stop
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
-from kafka_segments.core.segment.columnar.entry_table import EntryTable, count_alike
 from kafka_segments.core.segment.columnar.exact_reader import ExactRecords
 from kafka_segments.core.segment.columnar.fused_inflate import Inflation
 from kafka_segments.core.segment.columnar.fused_scan import FusedScan
 from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange, ReadRange
-from kafka_segments.core.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.core.segment.columnar.transaction_rows import ExcludedRows
 from kafka_segments.core.segment.columnar.wrappers import Unwrapping
+from kafka_segments.core.segment.scan import entry_table as kinds_of
 from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.scan.entry_table import EntryTable, count_alike
+from kafka_segments.core.segment.scan.scanner import HeaderScan, returned
 from kafka_segments.core.segment.transactions.state import ExcludedBatches
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
@@ -102,6 +102,7 @@ class ColumnarReader:
             self._scan.sound_offset = read_range.sound_offset
         if read_range.items is not None:
             self._scan.items = read_range.items
+        self._headers.compile()
         self._exact = ExactRecords(
             self._scan,
             columns=schema.names,
@@ -140,9 +141,8 @@ class ColumnarReader:
         while True:
             fused = self._next_fused(position)
             found = self._headers.scan(position, fused)
-            rows, position, is_trouble = yield from self._chosen(found)
-            if len(rows):
-                entries = EntryTable(rows, self._module)
+            entries, position, is_trouble = yield from self._chosen(found)
+            if len(entries):
                 num_wanted = self._num_wanted(entries)
                 if num_wanted:
                     yield from self._sound(entries.before(num_wanted), fused)

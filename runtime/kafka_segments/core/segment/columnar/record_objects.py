@@ -17,8 +17,8 @@ from kafka_segments.core.formats.entries import Batch, Header, Record
 from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
-from kafka_segments.core.segment.columnar.entry_table import row_of
 from kafka_segments.core.segment.columnar.record_columns import Capacity
+from kafka_segments.core.segment.scan.entry_table import row_of
 from kafka_segments_generated.columns import kafka_log_segment, kafka_record
 
 __all__ = ["RowDecoder"]
@@ -49,7 +49,7 @@ class RowDecoder:
             Where to go on; None if these are all, and all is sound.
         """
         self._decoder.max_items = max_items
-        row = row_of(batch, kafka_log_segment)
+        row = row_of(batch, kafka_log_segment).rows
         spans = np.array([[0, len(payload), 0]], np.int64)
         data = pa.py_buffer(payload).address, len(payload)
         head = row.ctypes.data, row.size

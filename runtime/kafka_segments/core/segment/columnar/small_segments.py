@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
-from kafka_segments.core.segment.columnar.scanner import HeaderScan, returned
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.scanner import HeaderScan, returned
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["SmallTimes", "read_times"]
@@ -105,8 +105,8 @@ def _sound_rows(data: memoryview, ends: Sequence[int]) -> Any:
     tables, position = [], 0
     scan = HeaderScan(open_source(data), kafka_log_segment, check_crc=True)
     while position < len(data):
-        rows, end, is_stuck = returned(scan.scan(position))
-        tables.append(rows.copy())
+        entries, end, is_stuck = returned(scan.scan(position))
+        tables.append(entries.rows.copy())
         position = ends[bisect_right(ends, end)] if is_stuck or end == position else end
     return np.concatenate(tables) if tables else np.zeros((0, kafka_log_segment.WIDTH), np.int64)
 

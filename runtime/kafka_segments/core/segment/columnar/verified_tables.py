@@ -25,7 +25,6 @@ from kafka_segments.core.segment.columnar.entry_rows import (
     VerifiedTable,
     by_columns,
 )
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
 from kafka_segments.core.segment.columnar.folding_decoder import (
     FIRST_OFFSET,
     GREATEST,
@@ -36,9 +35,10 @@ from kafka_segments.core.segment.columnar.folding_decoder import (
 )
 from kafka_segments.core.segment.columnar.fused_scan import FusedScan
 from kafka_segments.core.segment.columnar.reader import ColumnarReader, Event
-from kafka_segments.core.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.core.segment.columnar.wrappers import Unwrapping
-from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.scanner import HeaderScan
+from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.verified_entries import (
     VerifiedEntry,
     VerifiedEvent,
@@ -59,7 +59,7 @@ def iter_tables_verified(
         MissingExtraError: numba is not installed; raised at once.
     """
     if not with_records:
-        return _Headers(source, check_crc).events()
+        return _header_events(source, check_crc)
     reader = _WindowReader(source, check_crc=check_crc, max_decompressed=max_decompressed, max_read=max_read)
     return _events_of(reader)
 
@@ -102,6 +102,7 @@ class _WindowReader(ColumnarReader):
         self._headers = HeaderScan(
             source, kafka_log_segment, check_crc=check_crc, max_window=min(max_read, source.size)
         )
+        self._headers.compile()
         self._max_decompressed, self._max_read = max_decompressed, max_read
         self._found = np.zeros((self._headers.max_rows, NUM_FOUND), np.int64)
         self._folding: dict[int, FoldingDecoder] = {}
@@ -198,38 +199,21 @@ def _table_of(entries: EntryTable, found: Any) -> VerifiedTable:
     return VerifiedTable(entries, firsts, lasts, greatest, is_ordered | is_empty)
 
 
-class _Headers:
-    """Tables of headers alone, whose checksums are verified if wanted."""
+def _header_events(source: Source, check_crc: bool) -> Iterator[VerifiedEvent]:
+    """Yield tables of headers alone, whose checksums are verified if wanted."""
+    walk, joiner = Walk(source, check_crc=check_crc, whole=check_crc), TableJoiner()
+    for piece in walk.pieces():
+        if isinstance(piece, EntryTable):
+            yield from joiner.add(_table_of_headers(by_columns(piece), walk.scan.sound_offset))
+        else:
+            yield from joiner.take()
+            yield piece
+    yield from joiner.take()
 
-    def __init__(self, source: Source, check_crc: bool) -> None:
-        self._headers = HeaderScan(source, kafka_log_segment, check_crc=check_crc, reads_on=True)
-        self._scan = Scan(source, check_crc=check_crc)
-        self._joiner = TableJoiner()
 
-    def events(self) -> Iterator[VerifiedEvent]:
-        position = 0
-        while True:
-            rows, position, is_trouble = returned(self._headers.scan(position))
-            if len(rows):
-                entries = by_columns(EntryTable(rows, kafka_log_segment))
-                yield from self._joiner.add(self._table(entries))
-                self._scan.sound_offset = entries.last_offset(len(entries) - 1)
-            elif not is_trouble:
-                break
-            if is_trouble:
-                yield from self._joiner.take()
-                for entry in self._scan.region(position):
-                    position = entry.end_position
-                    if not isinstance(entry, Batch):
-                        yield entry
-                    elif entry.crc_valid is not False:
-                        self._scan.note_sound(entry)
-                        yield verified_entry(entry)
-        yield from self._joiner.take()
-
-    def _table(self, entries: EntryTable) -> VerifiedTable:
-        lasts = entries.last_offsets()
-        before = np.append(-1 if self._scan.sound_offset is None else self._scan.sound_offset, lasts[:-1])
-        firsts = np.where(entries.is_wrapper(), np.minimum(before + 1, lasts), entries.column("base_offset"))
-        unknown = np.full(len(entries), UNKNOWN_TIMESTAMP)
-        return VerifiedTable(entries, firsts, lasts, unknown, np.ones(len(entries), bool))
+def _table_of_headers(entries: EntryTable, sound_offset: int | None) -> VerifiedTable:
+    lasts = entries.last_offsets()
+    before = np.append(-1 if sound_offset is None else sound_offset, lasts[:-1])
+    firsts = np.where(entries.is_wrapper(), np.minimum(before + 1, lasts), entries.column("base_offset"))
+    unknown = np.full(len(entries), UNKNOWN_TIMESTAMP)
+    return VerifiedTable(entries, firsts, lasts, unknown, np.ones(len(entries), bool))

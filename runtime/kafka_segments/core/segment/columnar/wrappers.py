@@ -40,7 +40,7 @@ from kafka_segments.core.native.kernels import (
     wrap,
 )
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
-from kafka_segments.core.segment.columnar.native_chain import FIRST, NUM_CHAINED, chain, run
+from kafka_segments.core.segment.scan.native_chain import FIRST, NUM_CHAINED, chain, run
 
 __all__ = ["Unwrapping", "unwrapper"]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from kafka_segments.core import formats
 from kafka_segments.core.formats import checksum
-from kafka_segments.core.io.storage import BLOCK_SIZE, Source, open_source
+from kafka_segments.core.io.storage import BLOCK_SIZE, Source
 from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.core.native.kernels import (
     CONTENT,
@@ -32,8 +32,6 @@ from kafka_segments.core.native.kernels import (
     rare,
     store,
 )
-from kafka_segments.core.segment.columnar.entry_table import EntryTable
-from kafka_segments.core.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.core.segment.scan.crc_spans import (
     CRC32_POLYNOMIAL,
     CRC32C_POLYNOMIAL,
@@ -44,7 +42,7 @@ from kafka_segments.errors import ReadError
 from kafka_segments_generated.columns import kafka_log_segment
 from kafka_segments_generated.columns.kafka_log_segment import COL_BASE_OFFSET, COL_CRC, scan_entry
 
-__all__ = ["Searcher", "finder", "lines_maker", "sound_messages"]
+__all__ = ["Searcher", "finder", "lines_maker"]
 
 # Slots of the state. Input: where to search and where to stop; the window's position and size; the source's
 # size; the least base offset accepted; the grid: bytes between lines, the first line, and the last known
@@ -341,27 +339,6 @@ class Searcher:
         self._cache[slot, : len(data)] = np.frombuffer(data, np.uint8)
         self._tags[slot] = block
         return True
-
-
-def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
-    """Add positions and sizes of consecutive sound messages to `found`; return where they end.
-
-    Sound by header and checksum, as for the search: keys and values are not looked at.
-
-    Raises:
-        MissingExtraError: the scanner is not compiled, and cannot be compiled here.
-    """
-    scan = HeaderScan(open_source(content), kafka_log_segment, check_crc=True, whole=False)
-    has_more = True
-    while has_more:
-        rows, _end, is_stuck = returned(scan.scan(place))
-        batches = np.flatnonzero(EntryTable(rows, kafka_log_segment).is_batch())
-        messages = rows[: batches[0]] if len(batches) else rows
-        starts, ends = scan.column(messages, "position"), scan.column(messages, "end_position")
-        found.update(zip(starts.tolist(), (ends - starts).tolist(), strict=True))
-        place = int(ends[-1]) if len(messages) else place
-        has_more = len(rows) > 0 and len(messages) == len(rows) and not is_stuck
-    return place
 
 
 @lru_cache(maxsize=8)

@@ -11,24 +11,22 @@ begins. A true entry after the wrapper is never taken for a part of it: the payl
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from contextlib import suppress
 from functools import cached_property
+from operator import sub
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.codecs.literals import Run, trace
 from kafka_segments.core.formats.entries import Batch
-from kafka_segments.core.io.storage import BLOCK_SIZE, Source
-from kafka_segments.core.segment.legacy_messages import iter_frames
-from kafka_segments.errors import CorruptBatchError, MissingExtraError, ReadError
+from kafka_segments.core.io.storage import BLOCK_SIZE, Source, open_source
+from kafka_segments.core.segment.scan.scanner import HeaderScan, returned
+from kafka_segments.errors import ReadError
+from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["NestedMessages"]
+__all__ = ["NestedMessages", "sound_messages"]
 
 _LARGEST = 16 << 20
 """Bytes of a wrapper, and of its content, that are followed at most."""
-
-_LEN_SLOW = 256 << 10
-"""Bytes of content from which on machine code pays off."""
 
 
 class NestedMessages:
@@ -84,8 +82,7 @@ class NestedMessages:
         self._len_followed = min(max(least, 2 * self._len_followed), _LARGEST)
         payload = self._read(self._head[2], self._len_followed)
         content, self._runs = trace(codec, payload, magic, _LARGEST)
-        follow = _sound_messages if len(content) < _LEN_SLOW else _follow_fast
-        end = self._len_sound = follow(content, self._len_sound, self._messages)
+        end = self._len_sound = sound_messages(content, self._len_sound, self._messages)
         at = bisect_left(self._runs, end, key=lambda run: run.to) - 1
         if at >= 0:
             run = self._runs[at]
@@ -99,25 +96,19 @@ class NestedMessages:
             return b""
 
 
-def _follow_fast(content: bytes, place: int, found: dict[int, int]) -> int:
-    """Call the compiled `sound_messages` where it is available, else `_sound_messages`."""
-    try:
-        from kafka_segments.core.segment.scan.compiled_search import sound_messages
-
-        return sound_messages(content, place, found)
-    except (ImportError, MissingExtraError):
-        return _sound_messages(content, place, found)
-
-
-def _sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
+def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
     """Add positions and sizes of consecutive sound messages to `found`; return where they end.
 
     Sound by header and checksum, as for the search: keys and values are not looked at.
     """
-    with suppress(CorruptBatchError):  # an impossible size
-        for _offset, body in iter_frames(memoryview(content)[place:]):
-            if not formats.is_sound_message(body):
-                break
-            found[place] = formats.LEN_LOG_OVERHEAD + len(body)
-            place += found[place]
+    scan = HeaderScan(open_source(content), kafka_log_segment, check_crc=True, whole=False)
+    has_more = True
+    while has_more:
+        entries, _end, is_refused = returned(scan.scan(place))
+        magics = entries.values("magic")
+        num = next((at for at, magic in enumerate(magics) if magic >= 2), len(magics))
+        starts, ends = entries.values("position")[:num], entries.values("end_position")[:num]
+        found.update(zip(starts, map(sub, ends, starts), strict=True))
+        place = ends[-1] if num else place
+        has_more = 0 < num == len(magics) and not is_refused
     return place

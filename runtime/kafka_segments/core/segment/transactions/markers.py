@@ -6,19 +6,24 @@ Only the first record of such a batch counts, as in Kafka (ProducerAppendInfo.ap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from kafka_segments.core.codecs.bounds import ItemBudget
+from kafka_segments.core.formats import increment_sequence
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.batch_records import open_records
-from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.transactions.state import DataBatch, Lost, Marker, Step
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError
 
-__all__ = ["MarkerValue", "Markers", "marker_of", "scan_steps", "steps_of"]
+__all__ = ["MarkerValue", "Markers", "iter_steps", "marker_of"]
 
 _MOST_KEPT = 1024
 _LARGEST_KEPT = 1024  # bytes; brokers write less than 100
+_DATA = ("producer_id", "producer_epoch", "base_offset", "base_sequence")
 
 
 class MarkerValue(NamedTuple):
@@ -93,44 +98,54 @@ class Markers:
         return marker
 
 
-def scan_steps(scan: Scan, max_decompressed: int) -> Iterator[Step]:
-    """Yield the steps of a segment, entry by entry; `transaction_rows` does so table by table."""
+def iter_steps(source: Source, *, check_crc: bool, max_decompressed: int) -> Iterator[Step]:
+    """Yield the steps of a segment; see `state.Step`. Only control batches are opened.
+
+    Args:
+        source: the segment's bytes.
+        check_crc: verify the checksum of every batch: a wrong one may be a lost marker.
+        max_decompressed: bytes that a control batch may decompress to.
+    """
+    walk = Walk(source, check_crc=check_crc, whole=True, max_decompressed=max_decompressed)
     markers = Markers(max_decompressed)
-    for entry in scan.entries():
-        if isinstance(entry, Damage):
-            yield Lost(entry)
-        elif isinstance(entry, Padding):
-            yield entry
-        elif entry.crc_valid is not False:
-            yield from steps_of(entry, scan, markers)
+    for piece in walk.pieces():
+        if isinstance(piece, Damage):
+            yield Lost(piece)
+        elif isinstance(piece, Padding):
+            yield piece
+        else:
+            yield from _steps_of(piece, walk, markers)
 
 
-def steps_of(batch: Batch, scan: Scan, markers: Markers) -> Iterator[Step]:
-    """Yield the steps of one sound batch of a scan."""
-    has_producer = batch.magic >= 2 and batch.producer_id >= 0
-    if has_producer and batch.is_control:
-        yield from _control(batch, scan, markers)
-    elif has_producer and batch.is_transactional:
-        assert batch.base_offset is not None
-        yield DataBatch(
-            batch.producer_id,
-            batch.producer_epoch,
-            batch.base_offset,
-            max(batch.base_offset, batch.last_offset),
-            batch.base_sequence,
-            batch.last_sequence,
-        )
-    yield batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
+def _steps_of(entries: EntryTable, walk: Walk, markers: Markers) -> Iterator[Step]:
+    """Yield the steps of sound entries, and at last the offsets that show whether one strays."""
+    special = zip(*map(entries.values, ("magic", "is_control", "is_transactional")), strict=True)
+    for row, (magic, is_control, is_transactional) in enumerate(special):
+        if magic < 2 or not (is_control or is_transactional):
+            continue
+        producer_id, epoch, base_offset, sequence = (entries.value(row, name) for name in _DATA)
+        if producer_id < 0:
+            continue
+        if is_control:
+            yield from _control(entries, row, walk, markers)
+        else:
+            delta = entries.value(row, "last_offset_delta")
+            last_sequence = -1 if sequence == -1 else increment_sequence(sequence, delta)
+            last = entries.last_offset(row)
+            yield DataBatch(producer_id, epoch, base_offset, last, sequence, last_sequence)
+    yield from entries.ordering_offsets()
 
 
-def _control(batch: Batch, scan: Scan, markers: Markers) -> Iterator[Step]:
-    assert batch.base_offset is not None
-    is_usual = batch.num_records == 1 and batch.compression == "none"
+def _control(entries: EntryTable, row: int, walk: Walk, markers: Markers) -> Iterator[Step]:
+    producer_id, offset = entries.value(row, "producer_id"), entries.value(row, "base_offset")
+    is_usual = entries.value(row, "num_records") == 1 and entries.value(row, "codec") == 0
+    batch = partial(walk.scan.batch_at, entries.value(row, "position"))
     try:
-        marker = markers.read(scan.payload(batch), is_usual=is_usual, batch=lambda: batch)
+        marker = markers.read(walk.payload(entries, row), is_usual=is_usual, batch=batch)
     except KafkaFormatError as error:
-        yield Lost(scan.damage_of(batch, error, None), batch.producer_id)
-        scan.note_sound(batch)
+        if row:
+            walk.scan.sound_offset = entries.last_offset(row - 1)
+        yield Lost(walk.scan.damage_of(batch(), error, None), producer_id)
         return
     if marker is not None:
-        yield Marker(batch.producer_id, batch.base_offset, marker.is_abort)
+        yield Marker(producer_id, offset, marker.is_abort)

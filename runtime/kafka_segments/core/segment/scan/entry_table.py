@@ -1,22 +1,27 @@
-"""Table of entry headers from the scanner, and how the reader treats each row."""
+"""Table of entry headers from the scanner, and how the reader treats each row.
+
+A row of 64-bit integers for each entry is the only form of a header. Single values and lists of them need no
+package; whole columns are arrays of numpy.
+"""
 
 from __future__ import annotations
 
+from array import array
 from functools import cache
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
+from kafka_segments.core import formats
 from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.codecs.bounds import ITEMS_PER_BYTE
-from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch, SoundBatches
 from kafka_segments.core.formats.java import MAX_LONG
+from kafka_segments.errors.packages import LazyPackage
 
 __all__ = [
     "COMPRESSED",
     "CONTROL",
+    "MOST_OFFSETS",
     "PLAIN",
     "SKIPPED",
     "SLOW",
@@ -29,6 +34,11 @@ __all__ = [
 SKIPPED, PLAIN, COMPRESSED, WRAPPED, CONTROL, SLOW = range(6)
 """Nothing to read here; records, or a message, as they are; compressed records; messages in a wrapper;
 control records; an entry for the slow way."""
+
+np: Any = LazyPackage("numpy")
+
+MOST_OFFSETS = 1 << 31
+"""Offsets that a segment can have: in its indexes they are relative to the first one, as an int."""
 
 _HIGHEST_IN_WRAPPERS = CODEC_NAMES.index("lz4") + 1  # zstd came with magic 2
 
@@ -59,56 +69,74 @@ def _of_contents(module: ModuleType) -> set[str]:
     return {name for content in module.CONTENTS for name in content.columns}
 
 
-def row_of(batch: Batch, module: ModuleType) -> Any:
+def row_of(batch: Batch, module: ModuleType) -> EntryTable:
     """Return a table of one row for an entry that was read as a `Batch`."""
     is_repeated = batch.magic >= 2
     content = next(at for at, one in enumerate(module.CONTENTS) if one.is_repeated == is_repeated)
+    len_head = formats.LEN_HEAD if is_repeated else formats.LEN_LOG_OVERHEAD
     known = {
         "content": content,
+        "payload": batch.position + len_head,
+        "end_payload": batch.end_position,
+        "codec": batch.compression_id,
         "compression": batch.compression_id,
         "timestamp_type": int(batch.timestamp_type == "LogAppendTime"),
         "has_delete_horizon": batch.delete_horizon_ms is not None,
-        "last_offset_delta": wrap_long(batch.last_offset - (batch.base_offset or 0)),
+        "last_offset_delta": formats.wrap_long(batch.last_offset - (batch.base_offset or 0)),
         "base_offset": batch.base_offset if is_repeated else batch.last_offset,
     }
     values = [known.get(name, getattr(batch, name, 0)) or 0 for name in module.BATCH_COLUMNS]
-    return np.array([values], np.int64)
+    return EntryTable(memoryview(array("q", values)), module)
 
 
 class EntryTable:
     """Rows of sound entries, one after the other in the file.
 
     Args:
-        rows: int64, a row an entry.
+        rows: memory of 64-bit integers, row by row; or an array of numpy, a row for each entry.
         module: the generated module that they are of; its `BATCH_COLUMNS` are the columns.
     """
 
     def __init__(self, rows: Any, module: ModuleType) -> None:
-        self._rows = rows
         self._module = module
+        self._memory: memoryview | None = rows if isinstance(rows, memoryview) else None
+        self._rows: Any = None if self._memory is not None else rows
+        self._len = len(rows) if self._memory is None else len(rows) // module.WIDTH
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return self._len
 
     @property
     def rows(self) -> Any:
         """All columns, int64, a row for each entry."""
+        if self._rows is None:
+            self._rows = np.asarray(self._memory).reshape(-1, self._module.WIDTH)
         return self._rows
+
+    def values(self, name: str) -> list[int]:
+        """Return one column as a list."""
+        place = _places(self._module)[name]
+        if self._memory is not None:
+            return self._memory[place :: self._module.WIDTH].tolist()
+        return list(self._rows[:, place].tolist())
 
     def column(self, name: str) -> Any:
         """Return one column, int64."""
-        return self._rows[:, _places(self._module)[name]]
+        return self.rows[:, _places(self._module)[name]]
 
     def value(self, row: int, name: str) -> int:
         """Return one value."""
-        return int(self._rows[row, _places(self._module)[name]])
+        place = _places(self._module)[name]
+        if self._memory is not None:
+            return int(self._memory[row * self._module.WIDTH + place])
+        return int(self._rows[row, place])
 
     def last_offset(self, row: int) -> int:
         """Return the highest offset of an entry according to its header; see `entry_scan`."""
         first = self.value(row, "base_offset")
-        if not self.is_batch()[row]:
+        if not self._module.CONTENTS[self.value(row, "content")].is_repeated:
             return first
-        return max(first, wrap_long(first + self.value(row, "last_offset_delta")))
+        return max(first, formats.wrap_long(first + self.value(row, "last_offset_delta")))
 
     def last_offsets(self) -> Any:
         """Return `last_offset` of each row."""
@@ -129,10 +157,15 @@ class EntryTable:
 
     def ordering_offsets(self) -> list[int]:
         """The last offsets that show whether one strays: the highest and the last; all if one is negative."""
-        lasts = self.last_offsets()
-        if lasts.min() < 0:
-            return list(lasts.tolist())
-        highest, last = int(lasts.max()), int(lasts[-1])
+        is_batch = [content.is_repeated for content in self._module.CONTENTS]
+        columns = map(self.values, ("content", "base_offset", "last_offset_delta"))
+        lasts = [
+            max(first, formats.wrap_long(first + delta)) if is_batch[content] else first
+            for content, first, delta in zip(*columns, strict=True)
+        ]
+        if min(lasts) < 0:
+            return lasts
+        highest, last = max(lasts), lasts[-1]
         return [highest] if last == highest else [highest, last]
 
     def is_disordered(self) -> Any:
@@ -167,14 +200,16 @@ class EntryTable:
 
     def chosen(self, mask: Any) -> EntryTable:
         """Return a copy of some rows."""
-        return EntryTable(self._rows[mask], self._module)
+        return EntryTable(self.rows[mask], self._module)
 
     def tail(self, count: int) -> EntryTable:
         """Return a copy of the last rows."""
-        return EntryTable(self._rows[-count:].copy(), self._module)
+        return EntryTable(self.rows[-count:].copy(), self._module)
 
     def before(self, row: int) -> EntryTable:
         """Return the rows before one."""
+        if self._memory is not None:
+            return EntryTable(self._memory[: row * self._module.WIDTH], self._module)
         return EntryTable(self._rows[:row], self._module)
 
     def in_range(self, start: int | None, end: int | None) -> Any:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from kafka_segments.core.native.kernels import Longs, call, load
+from kafka_segments.errors.packages import LazyPackage
 
 __all__ = ["DECODER", "FIRST", "NUM_CHAINED", "RETURNED", "chain", "run"]
+
+np: Any = LazyPackage("numpy")
 
 # What the state begins with: function and arguments of either, what they return, and the address of that.
 FIRST, _, DECODER, _, RETURNED, RETURNED_AT = range(6)

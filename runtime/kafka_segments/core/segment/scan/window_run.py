@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.native.kernels import (
     AT,
     LEN_WINDOW,
@@ -20,9 +21,9 @@ from kafka_segments.core.native.kernels import (
     read_at,
     store,
 )
-from kafka_segments.core.segment.columnar.native_chain import FIRST, run
+from kafka_segments.core.segment.scan.native_chain import FIRST, NUM_CHAINED, chain, run
 
-__all__ = ["END", "FILE", "LEN_RUN", "LEN_RUN_WINDOW", "NUM_WINDOWS", "read_on", "window_loop"]
+__all__ = ["END", "FILE", "LEN_RUN", "LEN_RUN_WINDOW", "NUM_WINDOWS", "WindowLoop", "read_on", "window_loop"]
 
 FILE, END = range(2)
 """Slots of `windows`: a descriptor, -1 for none; and the position from which on no window begins."""
@@ -56,3 +57,24 @@ def window_loop() -> Callable[..., int]:
                 return status
 
     return scan_windows
+
+
+class WindowLoop:
+    """Compiled loop of a scanner over windows that it reads.
+
+    Args:
+        scanner: addresses of its code and of its arguments.
+        scan: its state.
+        windows: a descriptor and where to end.
+    """
+
+    def __init__(self, scanner: tuple[int, int], scan: memoryview, windows: memoryview) -> None:
+        self._loop = Compiled(window_loop)
+        self._loop.set("state", chain(NUM_CHAINED, scanner, (0, 0)))
+        self._loop.set("scan", scan)
+        self._loop.set("windows", windows)
+
+    def run(self, window: memoryview) -> int:
+        """Scan, with the memory of a window; return the scanner's last status."""
+        self._loop.set("data", window)
+        return self._loop()
