@@ -208,14 +208,14 @@ def test_library_users_logs(damaged: Path, caplog: pytest.LogCaptureFixture) -> 
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    """A store in memory, with hostile names of objects."""
-    fs = pytest.importorskip("pyarrow.fs")
-    system = fs._MockFileSystem()
-    for name in (f"{HOSTILE}-0".replace("\udcff", "") + f"/{NAME}", f"sound-0/{NAME}"):
-        system.create_dir(f"bucket/logs/{name.rpartition('/')[0]}", recursive=True)
-        with system.open_output_stream(f"bucket/logs/{name}") as stream:
-            stream.write((CLEAN / "multi-0" / NAME).read_bytes())
-    monkeypatch.setattr(stores, "_system", lambda _name, _key: system)
+    """A store in memory, with hostile names of objects: without control characters, which it refuses."""
+    obstore = pytest.importorskip("obstore")
+    system = obstore.store.MemoryStore()
+    hostile = "".join(one for one in HOSTILE if one >= " " and one not in "\x7f\udcff")
+    assert not hostile.isascii()
+    for name in (f"{hostile}-0/{NAME}", f"sound-0/{NAME}"):
+        obstore.put(system, f"logs/{name}", (CLEAN / "multi-0" / NAME).read_bytes())
+    monkeypatch.setattr(stores, "_opened", lambda _config, _for_reading: system)
     return system
 
 
@@ -228,11 +228,14 @@ def test_names_in_a_store(store: object, run: Run, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_words_of_a_store(store: object, run: Run, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing:
-        def get_file_info(self, _asked: object) -> object:
-            raise OSError(f"denied {HOSTILE} at https://u:{SECRET}@host/?X-Amz-Signature={SECRET}")
+    async def failing(*_asked: object, **_named: object) -> None:
+        raise obstore.exceptions.GenericError(
+            f"denied {HOSTILE} at https://u:{SECRET}@host/?X-Amz-Signature={SECRET}"
+        )
 
-    monkeypatch.setattr(stores, "_system", lambda _name, _key: Failing())
+    obstore = pytest.importorskip("obstore")
+    for name in ("head_async", "list_with_delimiter_async"):
+        monkeypatch.setattr(obstore, name, failing)
     status, said = run("plan", "--format", form, "s3a://bucket/logs")
     assert status == 2
     assert "denied" in said

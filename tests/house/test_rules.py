@@ -8,7 +8,7 @@ from pathlib import Path
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # Segments are opened by `storage` alone. The others write: the ingest job its runs and Parquet files; the
-# console opens the null device; `native` keeps compiled decoders; `memory` is such that no file is behind;
+# console opens the null device; `native` keeps compiled decoders; `arena` maps memory without a file behind;
 # `outputs` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
 # Spark's and Hadoop's settings stand in files of theirs; `page_cache` maps what `storage` holds open, to ask
 # which of its pages are cached; `schema_files` and `exported_files` give out the schemas as they are.
@@ -17,7 +17,7 @@ OPENERS = {
     "cli/kaitai_compiler.py",
     "cli/exported_files.py",
     "core/formats/schema_files.py",
-    "core/io/memory.py",
+    "core/segment/columnar/arena.py",
     "core/native/cache.py",
     "core/native/library.py",
     "core/io/outputs.py",
@@ -104,8 +104,6 @@ TAKERS = {
     "ingest/committing.py",
     "ingest/runs/run_log.py",
     "ingest/transactional.py",
-    "core/io/readahead.py",
-    "core/io/retry.py",
     "core/io/stored_objects.py",
     "core/segment/columnar/reader.py",
     "core/segment/scan/entry_check.py",

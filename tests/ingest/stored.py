@@ -11,7 +11,7 @@ from tests.ingest.ingested import parquet_rows
 from tests.io import faults, server
 from tests.io.conftest import settings_for
 
-from kafka_segments.core.io import object_store, stored_objects
+from kafka_segments.core.io import stored_objects, stores
 
 BUCKET = "tables"
 
@@ -66,7 +66,7 @@ def partition_rows(bucket: Bucket, table: str, kind: str) -> list[tuple[int, int
     if kind == "parquet":
         return [(row.partition, row.offset) for row in parquet_rows(bucket.folder / table)]
     deltalake = pytest.importorskip("deltalake")
-    options = object_store.object_store_options("s3", BUCKET, bucket.settings)
+    options = stores.object_store_options("s3", BUCKET, bucket.settings)
     found = deltalake.DeltaTable(f"s3://{BUCKET}/{table}", storage_options=options).to_pyarrow_table()
     return sorted(zip(*(found[name].to_pylist() for name in ("partition", "offset")), strict=True))
 
@@ -98,6 +98,6 @@ def table(tmp_path: Path) -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests that are repeated three times, and uploads in small parts."""
-    monkeypatch.setattr(object_store, "_NUM_RETRIES", 3)
-    monkeypatch.setattr(object_store, "_opened", object_store._opened.__wrapped__)
+    monkeypatch.setattr(stores, "_NUM_RETRIES", 3)
+    monkeypatch.setattr(stores, "_opened", stores._opened.__wrapped__)
     monkeypatch.setattr(stored_objects, "_PART_BYTES", 5 << 20)

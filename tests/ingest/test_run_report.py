@@ -21,10 +21,12 @@ from tests.made.directories import append, run_of
 
 from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.io.outputs import replace_file
-from kafka_segments.core.io.retry import Patience, RequestCounts, requests_so_far
+from kafka_segments.core.io.store_requests import Patience, RequestCounts, requests_so_far
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.ingest.run_report import RunMeter
 from kafka_segments.ingest.task import Output
+
+GenericError = pytest.importorskip("obstore").exceptions.GenericError
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 Reported = Callable[..., tuple[int, dict[str, Any], Samples, str]]
@@ -221,10 +223,14 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path: Path, monkeypatch: pytest.M
     assert (path.read_bytes(), os.listdir(tmp_path)) == (b"two", ["x"])
 
 
-def test_requests_to_stores_and_their_repetitions_are_counted() -> None:
-    answers = iter([OSError("SLOW_DOWN"), None])
+async def answer() -> int:
+    return 0
 
-    def ask() -> int:
+
+def test_requests_to_stores_and_their_repetitions_are_counted() -> None:
+    answers = iter([GenericError("status code: 503"), None])
+
+    async def ask() -> int:
         if (error := next(answers)) is not None:
             raise error
         return 1
@@ -243,13 +249,13 @@ class Asking:
     def run(self) -> Output:
         before = requests_so_far()
         for _ in range(3):
-            Patience(10, ()).run("s3://b/x", int)
+            Patience(10, ()).run("s3://b/x", answer)
         return Output(requests=requests_so_far().since(before))
 
 
 @pytest.mark.parametrize("num_processes", [1, 2])
 def test_requests_of_tasks_are_counted_once(tmp_path: Path, num_processes: int) -> None:
     meter = RunMeter(str(tmp_path))
-    Patience(10, ()).run("s3://b/x", int)
+    Patience(10, ()).run("s3://b/x", answer)
     meter.metered(LocalEngine(num_processes)).run([Asking(), Asking()])
     assert meter.report(0).requests == RequestCounts(7, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import random
 import threading
 import time
@@ -11,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_segments.core.io import readahead
-from kafka_segments.core.io.memory import new_pages
+from kafka_segments.core.io import readahead, store_requests
 from kafka_segments.core.io.readahead import AheadSource
 from kafka_segments.errors import StoreError
 
@@ -31,7 +29,7 @@ class Remembered:
         self.failing_from = len(data) + 1
         self.is_closed = False
 
-    def fetch(self, position: int, view: memoryview) -> None:
+    async def fetch(self, position: int, view: memoryview) -> None:
         self.asked.append((position, len(view)))
         if position + len(view) > self.failing_from:
             raise StoreError("it failed", path=self.address)
@@ -44,7 +42,6 @@ class Remembered:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousandth of the true sizes."""
-    monkeypatch.setattr(readahead, "_spare", [])  # other tests have left pieces of the true size
     monkeypatch.setattr(readahead, "LEN_PIECE", 8 << 10)
     monkeypatch.setattr(readahead, "_LEN_FIRST", 64)
     monkeypatch.setattr(readahead, "_LEN_AHEAD_FROM", 1 << 10)
@@ -66,8 +63,7 @@ def test_whatever_is_asked_for_comes(requests: list[tuple[str, int, int]], end: 
         size = min(most, len(DATA) - position)
         assert source.window(position, size, buffer) == DATA[position : position + size]
         assert source.read(position, size) == DATA[position : position + size]
-        kept = [piece.memory for piece in source._pieces] + readahead._spare
-        assert sum(map(len, kept)) <= 5 * readahead.LEN_PIECE
+        assert sum(len(piece.data) for piece in source._pieces) <= 5 * readahead.LEN_PIECE
         last = position + size
     source.close()
     source.close()
@@ -129,37 +125,31 @@ def test_an_error_comes_where_its_bytes_are_asked_for_and_not_before() -> None:
     assert source.read(40_000, 100) == DATA[40_000:40_100]
 
 
-def no_thread(_self: threading.Thread) -> None:
-    raise RuntimeError("can't start new thread")
+def test_without_a_thread_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
 
-
-def test_without_threads_the_bytes_come_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_requests, "_loop", store_requests._loop.__wrapped__)
     monkeypatch.setattr(threading.Thread, "start", no_thread)
-    ranges = Remembered()
-    ranges.failing_from = 200_000
-    source = AheadSource(ranges)
-    pass_through(source, 150_000)
-    with pytest.raises(StoreError, match="it failed"):
-        pass_through(source, len(DATA))
+    with pytest.raises(StoreError, match="can't start new thread"):
+        AheadSource(Remembered()).read(0, 10)
 
 
 def test_without_memory_nothing_is_got_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    ranges = Remembered()
-    left = [0]
+    ranges, left = Remembered(), [0]
 
-    def scarce(size: int) -> mmap.mmap:
+    def scarce(size: int) -> bytearray:
         left[0] -= 1
         if left[0] < 0:
             raise MemoryError
-        return new_pages(size)
+        return bytearray(size)
 
-    monkeypatch.setattr(readahead, "new_pages", scarce)
-    readahead._spare.clear()
-    source = AheadSource(ranges)
+    monkeypatch.setattr(readahead, "bytearray", scarce, raising=False)
+    source, buffer = AheadSource(ranges), memoryview(bytearray(5000))
     with pytest.raises(MemoryError):
-        source.read(0, 5000)
+        source.window(0, 5000, buffer)
     left[0] = 1
-    assert source.read(0, 5000) == DATA[:5000]
+    assert source.window(0, 5000, buffer) == DATA[:5000]
     assert len(ranges.asked) == 1, "what would be next is not asked for"
     left[0] = 1_000_000
     pass_through(source, len(DATA))

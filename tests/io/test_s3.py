@@ -121,6 +121,14 @@ def test_many_objects_are_listed_page_by_page(
     assert [asked.method for asked in proxy.asked] == ["GET"] * 3
 
 
+def test_a_name_that_no_path_can_have_is_an_error(store: server.Store, places: Places) -> None:
+    folder = store.folder / "scratch" / "odd"
+    folder.mkdir()
+    (folder / "a\tb").touch()
+    with pytest.raises(StoreError, match="scratch/odd: the store failed"):
+        places.entries("s3a://scratch/odd")
+
+
 def read_through(source: Source, data: bytes, step: int = 4 << 20) -> None:
     buffer = memoryview(bytearray(step))
     for position in range(0, len(data), step):
@@ -143,7 +151,7 @@ def test_requests_are_few(
     gets = proxy.of("GET")
     assert sum(asked.length for asked in gets) == LEN_LARGE  # each byte once
     assert len(gets) <= LEN_LARGE / LEN_PIECE + 4
-    assert 0 <= len(proxy.of("HEAD")) - len(gets) <= 3  # to open, behind each but the first, for each thread
+    assert len(proxy.of("HEAD")) == 1  # to open it: each range says itself which object it is of
     title = "requests to a store"
     tell(title, {"for a look at a header": 2, "for 50 MB from front to back": len(proxy.asked)})
 
@@ -174,9 +182,7 @@ def test_a_store_that_stays_busy_is_given_up(proxy: faults.Proxy, large: bytes) 
     source = places.open("s3a://scratch/large")
     proxy.faults = [faults.refused(503, "SlowDown")] * 1000
     started = time.monotonic()
-    with pytest.raises(
-        StoreError, match=r"SERVICE_UNAVAILABLE|SLOW_DOWN|did not answer completely"
-    ) as caught:
+    with pytest.raises(StoreError, match=r"503|did not answer completely within 4 s") as caught:
         source.read(0, 16)
     assert time.monotonic() - started < 8
     assert caught.value.path == "s3a://scratch/large"
@@ -197,9 +203,9 @@ def test_cut_connections_are_read_on_from_where_they_broke(
     proxy.faults = [faults.cut(1 << 20)] * 14
     read_through(source, large)
     assert proxy.faults == []
-    # Ranges that were broken three times by the library's own count were halved, and what came was kept.
-    lengths = {asked.length for asked in proxy.of("GET")}
-    assert any(length < LEN_PIECE // 2 + 1 for length in lengths - {(4 << 20)})
+    # What came was kept.
+    starts = [asked.first for asked in proxy.of("GET")]
+    assert len(set(starts)) == len(starts)
     assert sum(asked.length for asked in proxy.of("GET")) < 4 * LEN_LARGE
 
 
@@ -323,6 +329,24 @@ def test_no_secret_is_told(
     told = "".join([*texts, caplog.text, captured.out, captured.err])
     assert num_errors >= 9
     assert "canary" not in told
+
+
+def test_keys_of_a_profile_are_used(
+    store: server.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("boto3", reason="needs boto3")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "keys").write_text(
+        f"[default]\naws_access_key_id = {server.ACCESS_KEY}\naws_secret_access_key = {server.SECRET_KEY}\n"
+    )
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "keys"))
+    endpoint = {"fs.s3a.endpoint": f"http://127.0.0.1:{store.port}"}
+    assert Places(endpoint).entries(f"s3a://{BUCKET}")
+    monkeypatch.setenv("AWS_PROFILE", "another")
+    region = {"fs.s3a.endpoint.region": "us-east-1"}  # another store than the one above, which is kept
+    with pytest.raises(StoreError, match=r"no credentials were found.*another"):
+        Places(endpoint | region).entries(f"s3a://{BUCKET}")
 
 
 def test_places_travel_to_other_processes(store: server.Store) -> None:

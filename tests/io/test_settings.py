@@ -1,191 +1,220 @@
-"""Hadoop's settings become pyarrow's arguments; what cannot be followed is said."""
+"""What Hadoop's settings become, which are refused, and that the libraries take them."""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 import pickle
 import sys
+from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyarrow import fs
+from tests.io.conftest import settings_for
 
+from kafka_segments.core.io import stores
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.store_settings import SCHEMES, arguments_of, secrets_of
-from kafka_segments.errors import MissingExtraError, OptionError
+from kafka_segments.core.io.store_settings import (
+    SCHEMES,
+    config_of,
+    hdfs_arguments,
+    secrets_of,
+)
+from kafka_segments.core.io.stores import object_store, object_store_options, split_address
+from kafka_segments.errors import MissingExtraError, OptionError, StoreError
+
+pytest.importorskip("obstore")
 
 KEYS = {"fs.s3a.access.key": "AK", "fs.s3a.secret.key": "SK"}
-S3_CASES = {
-    "nothing is the ambient chain": ({}, {}),
-    "others' settings": ({"fs.defaultFS": "hdfs://x", "fs.s3a.committer.name": "magic"}, {}),
-    "keys": (KEYS, {"access_key": "AK", "secret_key": "SK"}),
-    "keys with a token": (
-        KEYS | {"fs.s3a.session.token": "T"},
-        {"access_key": "AK", "secret_key": "SK", "session_token": "T"},
-    ),
-    "a token without keys belongs to other keys": ({"fs.s3a.session.token": "T"}, {}),
+OWN = {"access_key_id": "AK", "secret_access_key": "SK"}
+ROLE = {
+    "fs.s3a.aws.credentials.provider": "org.x.auth.AssumedRoleCredentialProvider",
+    "fs.s3a.assumed.role.arn": "arn:r",
+}
+AZURE = "c@acc.dfs.core.windows.net"
+OAUTH = {
+    "fs.azure.account.auth.type": "OAuth",
+    "fs.azure.account.oauth2.client.id.acc.dfs.core.windows.net": "I",
+    "fs.azure.account.oauth2.client.secret": "S",
+    "fs.azure.account.oauth2.client.endpoint": "https://login.example/T/oauth2/token",
+}
+PATH_STYLE = {"virtual_hosted_style_request": "false"}
+CASES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
+    "nothing is the ambient chain": ("s3a://b", {}, {}),
+    "others' settings": ("s3n://b", {"fs.defaultFS": "hdfs://x", "fs.s3a.committer.name": "magic"}, {}),
+    "keys": ("s3://b", KEYS, OWN),
+    "keys with a token": ("s3a://b", KEYS | {"fs.s3a.session.token": "T"}, OWN | {"session_token": "T"}),
+    "a token without keys belongs to other keys": ("s3a://b", {"fs.s3a.session.token": "T"}, {}),
     "a bucket's own keys": (
+        "s3a://b",
         KEYS | {"fs.s3a.bucket.b.access.key": "BK", "fs.s3a.bucket.other.secret.key": "OK"},
-        {"access_key": "BK", "secret_key": "SK"},
+        OWN | {"access_key_id": "BK"},
     ),
     "an endpoint with its scheme": (
+        "s3a://b",
         {"fs.s3a.endpoint": "http://h:9000/"},
-        {"endpoint_override": "h:9000", "scheme": "http", "force_virtual_addressing": False},
+        PATH_STYLE | {"endpoint": "http://h:9000"},
     ),
     "an endpoint without TLS": (
+        "s3a://b",
         {"fs.s3a.endpoint": "h:9000", "fs.s3a.connection.ssl.enabled": "false"},
-        {"endpoint_override": "h:9000", "scheme": "http", "force_virtual_addressing": False},
+        PATH_STYLE | {"endpoint": "http://h:9000"},
     ),
     "an endpoint with a name for each bucket": (
+        "s3a://b",
         {"fs.s3a.endpoint": "h", "fs.s3a.path.style.access": "false"},
-        {"endpoint_override": "h", "scheme": "https", "force_virtual_addressing": True},
+        {"endpoint": "https://b.h", "virtual_hosted_style_request": "true"},
     ),
-    "a region": ({"fs.s3a.endpoint.region": "eu-west-1"}, {"region": "eu-west-1"}),
+    "a region": ("s3a://b", {"fs.s3a.endpoint.region": "eu-west-1"}, {"region": "eu-west-1"}),
     "nobody's name": (
+        "s3a://b",
         KEYS | {"fs.s3a.aws.credentials.provider": "org.x.AnonymousAWSCredentialsProvider"},
-        {"anonymous": True},
+        {"skip_signature": "true"},
     ),
-    "a role": (
+    "a role that no provider asks for": ("s3a://b", {"fs.s3a.assumed.role.arn": "arn:r"}, {}),
+    "nobody's name in Google's store": (
+        "gs://b",
         {
-            "fs.s3a.aws.credentials.provider": "org.x.auth.AssumedRoleCredentialProvider",
-            "fs.s3a.assumed.role.arn": "arn:r",
-            "fs.s3a.assumed.role.session.name": "s",
+            "fs.gs.auth.type": "UNAUTHENTICATED",
+            "fs.gs.storage.root.url": "http://h:1/",
+            "fs.gs.project.id": "p",
         },
-        {"role_arn": "arn:r", "session_name": "s"},
+        {"skip_signature": "true", "base_url": "http://h:1"},
     ),
-    "a role that no provider asks for": ({"fs.s3a.assumed.role.arn": "arn:r"}, {}),
-    "a proxy": (
-        {"fs.s3a.proxy.host": "p", "fs.s3a.proxy.port": "81", "fs.s3a.proxy.username": "u"},
-        {"proxy_options": {"scheme": "http", "host": "p", "port": 81, "username": "u"}},
+    "an Azure account's key": (
+        f"abfss://{AZURE}",
+        {"fs.azure.account.key.acc.dfs.core.windows.net": "Sz09"},
+        {"account_key": "Sz09"},
     ),
-}
-
-
-@pytest.mark.parametrize("name", S3_CASES)
-def test_s3(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):  # else a role's are asked of the network
-        monkeypatch.setenv(key, "none")
-    # A role is asked for when the file system is created: once, not for minutes where there is no network.
-    monkeypatch.setenv("AWS_RETRY_MODE", "standard")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    settings, expected = S3_CASES[name]
-    for scheme in ("s3", "s3a", "s3n"):
-        found = arguments_of(scheme, "b", settings)
-        assert found == expected
-        fs.S3FileSystem(**{"region": "r"} | found)  # it takes them all
-
-
-def test_gs(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert arguments_of("gs", "b", {}) == {}
-    settings = {
-        "fs.gs.auth.type": "UNAUTHENTICATED",
-        "fs.gs.storage.root.url": "http://h:1/",
-        "fs.gs.project.id": "p",
-    }
-    found = arguments_of("gs", "b", settings)
-    assert found == {"anonymous": True, "endpoint_override": "h:1", "scheme": "http", "project_id": "p"}
-    fs.GcsFileSystem(**found)
-    impersonated = {"fs.gs.auth.impersonation.service.account": "a@b"}
-    assert arguments_of("gs", "b", impersonated) == {"target_service_account": "a@b"}
-    key_file = {"fs.gs.auth.service.account.json.keyfile": "/k.json"}
-    with pytest.raises(OptionError, match="GOOGLE_APPLICATION_CREDENTIALS"):
-        arguments_of("gs", "b", key_file)
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/k.json")
-    assert arguments_of("gs", "b", key_file) == {}
-
-
-AZURE = "c@acc.dfs.core.windows.net"
-AUTHORITIES = {
-    "account_name": "acc",
-    "dfs_storage_authority": ".dfs.core.windows.net",
-    "blob_storage_authority": ".blob.core.windows.net",
-}
-AZURE_CASES = {
-    "nothing is the ambient chain": ({}, {}),
-    "an account's key": ({"fs.azure.account.key.acc.dfs.core.windows.net": "Sz09"}, {"account_key": "Sz09"}),
     "a key under the blob service's name": (
+        f"abfs://{AZURE}",
         {"fs.azure.account.key.acc.blob.core.windows.net": "Sz09"},
         {"account_key": "Sz09"},
     ),
-    "another account's key": ({"fs.azure.account.key.other.dfs.core.windows.net": "K"}, {}),
-    "a key for all": ({"fs.azure.account.key": "Sz09"}, {"account_key": "Sz09"}),
-    "a SAS token": ({"fs.azure.sas.fixed.token": "sv=1"}, {"sas_token": "sv=1"}),
-    "OAuth": (
-        {
-            "fs.azure.account.auth.type": "OAuth",
-            "fs.azure.account.oauth2.client.id.acc.dfs.core.windows.net": "I",
-            "fs.azure.account.oauth2.client.secret": "S",
-            "fs.azure.account.oauth2.client.endpoint": "https://login.example/T/oauth2/token",
-        },
-        {"client_id": "I", "client_secret": "S", "tenant_id": "T"},
+    "another account's key": (
+        f"abfss://{AZURE}",
+        {"fs.azure.account.key.other.dfs.core.windows.net": "K"},
+        {},
     ),
+    "a key for all": (f"abfss://{AZURE}", {"fs.azure.account.key": "Sz09"}, {"account_key": "Sz09"}),
+    "a SAS token": (f"abfss://{AZURE}", {"fs.azure.sas.fixed.token": "sv=1"}, {"sas_token": "sv=1"}),
+    "OAuth": (f"abfss://{AZURE}", OAUTH, {"client_id": "I", "client_secret": "S", "tenant_id": "T"}),
+}
+NAMES = {
+    "aws": {"bucket": "b"},
+    "google": {"bucket": "b"},
+    "azure": {
+        "container_name": "c",
+        "account_name": "acc",
+        "endpoint": "https://acc.blob.core.windows.net",
+    },
 }
 
 
-AZURE_NEEDS = {"a SAS token": 20, "OAuth": 21}
-"""The version of pyarrow that takes a case's arguments, where the lowest does not."""
+@pytest.fixture(autouse=True)
+def no_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's own files say whose credentials to use."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
 
 
-@pytest.mark.parametrize("name", AZURE_CASES)
-def test_abfs(name: str) -> None:
-    settings, expected = AZURE_CASES[name]
-    found = arguments_of("abfss", AZURE, settings)
-    assert found == AUTHORITIES | expected
-    needed = AZURE_NEEDS.get(name, 0)
-    if int(pa.__version__.split(".")[0]) >= needed:
-        fs.AzureFileSystem(**found)  # it takes them all
-    else:
-        with pytest.raises(OptionError, match=f"for AzureFileSystem: pyarrow {needed} or newer does"):
-            Places(settings).entry(f"abfss://{AZURE}/x")
+@pytest.mark.parametrize("name", CASES)
+def test_what_settings_become(name: str) -> None:
+    address, settings, expected = CASES[name]
+    scheme, authority, _key = split_address(address)
+    config = config_of(scheme, authority, settings)
+    assert dict(config.options) == NAMES[config.kind] | expected
+    assert (config.role, config.proxy) == ((), None)
+    store = object_store(scheme, authority, settings)  # it takes them all
+    assert type(store).__name__ in ("S3Store", "GCSStore", "AzureStore")
+    assert object_store(scheme, authority, settings) is store
+    options = object_store_options(scheme, authority, settings)
+    assert options.items() >= {f"{config.kind}_{one}": value for one, value in expected.items()}.items()
 
 
-@pytest.mark.parametrize("name", AZURE_NEEDS)
-def test_the_pyarrow_that_takes_settings_for_azure_is_named(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def older(
-        account_name: str, account_key: str, dfs_storage_authority: str, blob_storage_authority: str
-    ) -> None:
-        """Take what pyarrow 18 takes."""
+def test_a_proxy() -> None:
+    settings = {"fs.s3a.proxy.host": "p", "fs.s3a.proxy.port": "81", "fs.s3a.proxy.username": "u"}
+    assert config_of("s3a", "b", settings).proxy == "http://u:@p:81"
+    settings |= {"fs.s3a.proxy.password": "word", "fs.s3a.proxy.ssl.enabled": "true"}
+    assert object_store_options("s3a", "b", settings)["proxy_url"] == "https://u:word@p:81"
+    object_store("s3a", "b", settings)
 
-    monkeypatch.setattr(fs, "AzureFileSystem", older)
-    with pytest.raises(OptionError, match=f"for AzureFileSystem: pyarrow {AZURE_NEEDS[name]} or newer does"):
-        Places(AZURE_CASES[name][0]).entry(f"abfss://{AZURE}/x")
+
+def test_whose_role_is_taken() -> None:
+    found = config_of("s3a", "b", KEYS | ROLE)
+    assert dict(found.role) == {"RoleArn": "arn:r", "RoleSessionName": "kafka-segments"}
+    more = {"fs.s3a.assumed.role.session.name": "s", "fs.s3a.assumed.role.external.id": "x"}
+    assert config_of("s3a", "b", ROLE | more).role == (
+        ("ExternalId", "x"),
+        ("RoleArn", "arn:r"),
+        ("RoleSessionName", "s"),
+    )
+    impersonated = {"fs.gs.auth.impersonation.service.account": "a@b"}
+    assert config_of("gs", "b", impersonated).role == (("target_principal", "a@b"),)
+    for scheme, settings in (("s3a", ROLE), ("gs", impersonated)):
+        with pytest.raises(OptionError, match="not written with a role"):
+            object_store_options(scheme, "b", settings)
+
+
+def test_a_key_file_of_google(tmp_path: Path) -> None:
+    settings = {"fs.gs.auth.service.account.json.keyfile": str(tmp_path / "none.json")}
+    assert dict(config_of("gs", "b", settings).options)["service_account"] == str(tmp_path / "none.json")
+    with pytest.raises(StoreError, match="Unable to open service account file"):
+        Places(settings).entries("gs://b/x")
+
+
+def test_a_key_that_is_none() -> None:
+    with pytest.raises(StoreError, match=r"abfss://c@acc.*do not suffice") as caught:
+        Places({"fs.azure.account.key": "canary-"}).entries(f"abfss://{AZURE}/x")
+    assert "canary" not in str(caught.value)
 
 
 def test_hdfs() -> None:
-    assert arguments_of("hdfs", "", {}) == {"host": "default", "port": 0}
-    assert arguments_of("hdfs", "name:8020", {}) == {"host": "name", "port": 8020}
+    assert hdfs_arguments("", {}) == {"host": "default", "port": 0}
+    assert hdfs_arguments("name:8020", {}) == {"host": "name", "port": 8020}
     more = {"dfs.client.use.datanode.hostname": "true", "fs.s3a.access.key": "AK"}
-    found = arguments_of("hdfs", "ha", more)
-    assert found["extra_conf"] == {"dfs.client.use.datanode.hostname": "true"}
+    assert hdfs_arguments("ha", more)["extra_conf"] == {"dfs.client.use.datanode.hostname": "true"}
 
 
 @pytest.mark.parametrize(
-    ("scheme", "authority", "settings", "why"),
+    ("address", "settings", "why"),
     [
-        ("s3a", "b", {"fs.s3a.access.key": "AK"}, "belong together"),
-        (
-            "s3a",
-            "b",
-            KEYS
-            | {
-                "fs.s3a.assumed.role.arn": "arn:r",
-                "fs.s3a.aws.credentials.provider": "AssumedRoleCredentialProvider",
-            },
-            "credentials of the environment",
-        ),
-        ("s3a", "b", {"fs.s3a.proxy.host": "p", "fs.s3a.proxy.port": "x"}, "not a number"),
-        ("abfss", "acc.dfs.core.windows.net", {}, "CONTAINER@ACCOUNT"),
-        ("abfss", "c@acc", {}, "CONTAINER@ACCOUNT"),
-        ("hdfs", "name:port", {}, "not a port"),
+        ("s3a://b", {"fs.s3a.access.key": "AK"}, "belong together"),
+        ("s3a://b", {"fs.s3a.proxy.host": "p", "fs.s3a.proxy.port": "x"}, "not a number"),
+        ("s3a://b", {"fs.s3a.endpoint": "http://not a host"}, "not the address of a server"),
+        ("abfss://acc.dfs.core.windows.net", {}, "CONTAINER@ACCOUNT"),
+        ("abfss://c@acc", {}, "CONTAINER@ACCOUNT"),
+        ("hdfs://name:port", {}, "not a port"),
+        ("s3a:///x", {}, "no bucket"),
+        ("gs:/x", {}, "no bucket"),
+        ("s3:/bucket/x", {}, "no bucket"),
+        ("ftp://x/y", {}, "no file system is known"),
+        ("webhdfs://x/y", {}, "no file system is known"),
+        ("file://elsewhere/x", {}, "another machine"),
     ],
 )
-def test_what_cannot_be_followed_is_said(
-    scheme: str, authority: str, settings: dict[str, str], why: str
-) -> None:
+def test_what_cannot_be_followed_is_said(address: str, settings: dict[str, str], why: str) -> None:
     with pytest.raises(OptionError, match=why) as caught:
-        arguments_of(scheme, authority, settings)
+        Places(settings).entry(address)
     assert "AK" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("s3a://bucket/a/b/", ("s3a", "bucket", "a/b")),
+        ("S3://bucket", ("s3", "bucket", "")),
+        ("abfss://files@lake.dfs.core.windows.net/a", ("abfss", "files@lake.dfs.core.windows.net", "a")),
+    ],
+)
+def test_an_address_is_split(address: str, expected: tuple[str, str, str]) -> None:
+    assert split_address(address) == expected
+
+
+@pytest.mark.parametrize("address", ["hdfs://name/table", "wasb://files@lake/table", "s3a:///table"])
+def test_an_address_that_cannot_be_written_to(address: str) -> None:
+    with pytest.raises(OptionError, match=r"cannot be written to|names no bucket"):
+        split_address(address)
 
 
 def test_secrets_are_known_by_their_names() -> None:
@@ -204,35 +233,79 @@ def test_places_show_no_settings_and_travel() -> None:
     assert "canary-1" not in str(caught.value)
 
 
-@pytest.mark.parametrize("address", ["s3a:///x", "gs:/x", "s3:/bucket/x"])
-def test_a_bucket_must_be_named(address: str) -> None:
-    with pytest.raises(OptionError, match="no bucket"):
-        Places().open(address)
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No store is open yet."""
+    monkeypatch.setattr(stores, "_opened", stores._opened.__wrapped__)
 
 
-@pytest.mark.parametrize("address", ["ftp://x/y", "http://x/y", "webhdfs://x/y"])
-def test_other_schemes_are_refused(address: str) -> None:
-    with pytest.raises(OptionError, match="no file system is known"):
-        Places().entry(address)
+@pytest.mark.parametrize("scheme", sorted(SCHEMES.keys() - {"abfs", "abfss"}))
+def test_without_the_library_the_extra_is_named(
+    scheme: str, fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, {"hdfs": "pyarrow"}.get(scheme, "obstore"), None)
+    with pytest.raises(MissingExtraError, match=r"kafka-segments\[arrow\]"):
+        Places().entry(f"{scheme}://bucket/x")
 
 
-def test_another_machines_files_are_refused() -> None:
-    with pytest.raises(OptionError, match="another machine"):
-        Places().entry("file://elsewhere/x")
+def test_with_a_library_that_is_too_old(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("obstore.__version__", "0.9.2")
+    with pytest.raises(MissingExtraError, match=r"obstore 0\.9\.2 changes names"):
+        object_store("s3a", "bucket", {})
 
 
-def test_what_an_older_pyarrow_cannot_be_told_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def older(account_name: str) -> None:
-        """It takes nothing else."""
+@pytest.mark.parametrize("settings", [{}, ROLE])
+def test_a_profile_or_a_role_needs_another_package(
+    settings: dict[str, str], fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+    monkeypatch.setitem(sys.modules, "obstore.auth.boto3", None)
+    monkeypatch.setenv("AWS_PROFILE", "archive")
+    with pytest.raises(MissingExtraError, match="pip install boto3"):
+        object_store("s3a", "bucket", settings)
+    object_store("s3a", "bucket", KEYS)
 
-    monkeypatch.setattr(fs, "AzureFileSystem", older)
-    with pytest.raises(OptionError, match="does not support all of account_key, account_name") as caught:
-        Places({"fs.azure.account.key": "canary-7"}).entry(f"abfss://{AZURE}/x")
-    assert "canary" not in str(caught.value)
+
+@pytest.mark.parametrize(
+    ("package", "scheme", "settings"),
+    [
+        ("boto3", "s3a", KEYS | ROLE),
+        ("google.auth", "gs", {"fs.gs.auth.impersonation.service.account": "a@b"}),
+    ],
+)
+def test_a_role_is_asked_for(
+    package: str,
+    scheme: str,
+    settings: dict[str, str],
+    tmp_path: Path,
+    fresh: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip(package, reason=f"needs {package}")
+    key = {"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r"}
+    (tmp_path / "key.json").write_text(json.dumps(key))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
+    store = object_store(scheme, "bucket", settings)
+    assert "CredentialProvider" in type(store.credential_provider).__name__
 
 
-def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for scheme in SCHEMES.keys() - {"abfs", "abfss"}:
-        with pytest.raises(MissingExtraError, match=r"kafka-segments\[arrow\]"):
-            Places().entry(f"{scheme}://bucket/x")
+def _in_child(places: Places, queue: Any) -> None:
+    try:
+        places.entries("s3a://bucket/x")
+    except StoreError as error:
+        queue.put(str(error))
+
+
+def test_a_forked_process_is_told_at_once() -> None:
+    places = Places(settings_for("127.0.0.1:1"), patience=0.1)
+    with pytest.raises(StoreError):
+        places.entries("s3a://bucket/x")
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(places, queue))
+    child.start()
+    try:
+        assert "forked process" in queue.get(timeout=30)
+    finally:
+        child.kill()
+        child.join()

@@ -17,11 +17,10 @@ from typing import Any
 import pytest
 from tests.io.pagecache import drop, pages_of, warm
 
-from kafka_segments.core.io import local_files, page_cache
-from kafka_segments.core.io.filesystem import lend_file
+from kafka_segments.core.io import page_cache
+from kafka_segments.core.io.filesystem import PlacedSource, lend_file
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.page_cache import TidySource, tidy_source
-from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.io.page_cache import LocalSource
 from kafka_segments.errors import ReadError
 
 PAGE = 4096
@@ -55,7 +54,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield path
 
 
-def read_through(source: page_cache.TidySource | local_files._LocalSource, end: int = SIZE) -> None:
+def tidied(source: Any) -> int | None:
+    """Flags of reads by which pages are dropped; None if they stay."""
+    assert isinstance(source, LocalSource)
+    return source._flags
+
+
+def read_through(source: PlacedSource, end: int = SIZE) -> None:
     """As a scan does it: a look, then windows that begin a little before the last one's end."""
     buffer = memoryview(bytearray(WINDOW))
     source.window(0, 64 << 10, buffer)
@@ -69,12 +74,9 @@ def read_through(source: page_cache.TidySource | local_files._LocalSource, end: 
 @pytest.fixture(params=["as owner", "as another user"])
 def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Places:
     if request.param == "as another user":
-        descriptor = os.open(__file__, os.O_RDONLY)
-        knows = page_cache._knows_dontcache(descriptor)
-        os.close(descriptor)
-        if not knows:
-            pytest.skip("needs Linux 6.14, and a file system that knows RWF_DONTCACHE")
         monkeypatch.setattr(page_cache, "_may_know", lambda descriptor, status: False)
+        if tidied(Places().open(__file__)) is None:
+            pytest.skip("needs Linux 6.14, and a file system that knows RWF_DONTCACHE")
     return Places()
 
 
@@ -116,7 +118,7 @@ def test_a_file_that_is_all_in_the_cache_stays(file: Path, places: Places) -> No
 def test_a_reader_that_stops_early_leaves_no_read_ahead(file: Path) -> None:
     drop(file)
     source = Places().open(str(file))
-    assert isinstance(source, TidySource)
+    assert tidied(source) is not None
     read_through(source, SIZE // 2)
     source.close()
     source.close()
@@ -196,7 +198,7 @@ def test_who_reads_past_us_leaves_nothing_either(file: Path) -> None:
 def test_on_request_the_cache_is_kept(file: Path) -> None:
     drop(file)
     source = Places(keep_cache=True).open(str(file))
-    assert not isinstance(source, TidySource)
+    assert tidied(source) is None
     read_through(source)
     source.close()
     assert sum(pages_of(file)) == SIZE // PAGE
@@ -268,7 +270,7 @@ def test_a_read_that_fails_is_left_to_the_plain_file(file: Path, monkeypatch: py
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     source = Places().open(str(file))
-    assert isinstance(source, TidySource)
+    assert tidied(source) is not None
     monkeypatch.setattr(page_cache.os, "preadv", failing)  # type: ignore[attr-defined]
     read_through(source)
     source.close()
@@ -310,39 +312,16 @@ def test_where_addresses_are_limited_all_bytes_come(file: Path, mebibytes: int) 
 
 def test_where_nothing_is_known_files_are_read_as_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "_may_know", lambda descriptor, status: False)
-    monkeypatch.setattr(page_cache, "_knows_dontcache", lambda descriptor: False)
+    monkeypatch.setattr(page_cache, "_DONTCACHE", 1 << 30)  # no kernel knows it
     source = Places().open(str(file))
-    assert not isinstance(source, TidySource)
+    assert tidied(source) is None
     assert source.read(0, 3) == file.read_bytes()[:3]
     source.close()
     monkeypatch.undo()
     monkeypatch.setattr(sys, "platform", "darwin")
     source = Places().open(str(file))
-    assert not isinstance(source, TidySource)
+    assert tidied(source) is None
     source.close()
-
-
-@pytest.mark.parametrize(("start", "end"), [(0, 0), (0, SIZE), (0, 3 << 20), (SIZE - PAGE, SIZE)])
-@patiently
-def test_counting_and_listing_say_the_same(
-    file: Path, start: int, end: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    warm(file, start, end)
-    counted = pages_of(file)
-    monkeypatch.setattr(page_cache, "_MACHINES", ())
-    assert pages_of(file) == counted
-    assert sum(counted) == (end - start) // PAGE
-
-
-def test_mincore_is_not_asked_where_it_lies(file: Path) -> None:
-    """A user who neither owns a file nor may write it is told that all of it is in the cache."""
-    source, status = open_source(file), file.stat()
-    assert page_cache._may_know(source.descriptor, status) == (
-        os.geteuid() in (0, status.st_uid) or os.access(file, os.W_OK)
-    )
-    tidied = tidy_source(source, "1", status)
-    assert tidied is not None
-    tidied.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
@@ -357,7 +336,7 @@ def test_as_a_user_who_may_only_read(file: Path) -> None:
         os.seteuid(65534)
         try:
             source = Places().open(str(copy))
-            flags = source._flags if isinstance(source, TidySource) else None
+            flags = tidied(source)
             read_through(source)
             source.close()
         finally:

@@ -2,104 +2,154 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import pickle
-import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 
 import pytest
 
-from kafka_segments.core.io import retry
-from kafka_segments.core.io.retry import Patience
+from kafka_segments.core.io import store_requests
+from kafka_segments.core.io.store_requests import Patience, wait_for
 from kafka_segments.errors import ReadError, StoreError
 
-SECRET = "canary-5521"
+GenericError = pytest.importorskip("obstore").exceptions.GenericError
 
+SECRET = "canary-5521"
+ASKED = "Generic S3 error: Error performing GET http://h/b/x in 1ms"
+BUSY = f"{ASKED} - Server returned non-2xx status code: 503 Service Unavailable: <Code>SlowDown</Code>"
+UNREACHED = f"{ASKED} - HTTP error: error sending request"
 PASSING = [
-    "AWS Error SERVICE_UNAVAILABLE during GetObject operation: ",
-    "AWS Error SLOW_DOWN during GetObject operation: Reduce your request rate.",
-    "AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body.",
-    "AWS Error NETWORK_CONNECTION during GetObject operation: curlCode: 18, Transferred a partial file",
-    "AWS Error NETWORK_CONNECTION during GetObject operation: curlCode: 28, Timeout was reached",
-    "google::cloud::Status(UNAVAILABLE: Permanent error, with a last message of ...)",
-    "GetProperties failed for 'x': 503 ServerBusy. Ingress is over the account limit.",
+    BUSY,
+    f"{ASKED} - Server returned non-2xx status code: 500 Internal Server Error: ",
+    f"{ASKED} - Server returned non-2xx status code: 429 Too Many Requests: ",
+    f"{ASKED} - Server returned non-2xx status code: 400 Bad Request: <Code>RequestTimeout</Code>",
+    "Generic S3 error: HTTP error: request or response body error",
+    UNREACHED,
 ]
 REFUSED = [
-    "AWS Error ACCESS_DENIED during GetObject operation: ",
-    "AWS Error UNKNOWN (HTTP status 400) during GetObject operation: Unable to parse: ExpiredToken Message:",
-    "AWS Error UNKNOWN (HTTP status 400) during HeadObject operation: No response body.",
-    "AWS Error SIGNATURE_DOES_NOT_MATCH during ListObjectsV2 operation: The request signature we calculated",
-    "AWS Error INVALID_ACCESS_KEY_ID during ListObjectsV2 operation: The key you provided does not exist",
-    "google::cloud::Status(UNAUTHENTICATED: Invalid Credentials)",
-    "GetProperties failed for 'x': 403 AuthenticationFailed",
+    f"{ASKED} - Server returned non-2xx status code: {status}: <Code>ExpiredToken</Code>"
+    for status in ("400 Bad Request", "401 Unauthorized", "403 Forbidden")
 ]
+REDIRECT = f"{ASKED} - Received redirect without LOCATION, this normally indicates an incorrectly configured"
+
+Ask = Callable[[], Awaitable[str]]
 
 
-def failing(text: str, times: int) -> tuple[Callable[[], str], list[float]]:
-    """Something that works after a while, and when it was asked."""
-    asked: list[float] = []
+def failing(*texts: str) -> tuple[Ask, list[str]]:
+    """A request that fails with each of these texts, and again with the last; and the tries."""
+    asked: list[str] = []
 
-    def ask() -> str:
-        asked.append(time.monotonic())
-        if len(asked) <= times:
-            raise OSError(text)
+    async def ask() -> str:
+        asked.append(texts[min(len(asked), len(texts) - 1)])
+        if asked[-1]:
+            raise GenericError(asked[-1])
         return "an answer"
 
     return ask, asked
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "_FIRST_PAUSE", 0.02)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that are made, by a clock that only they move."""
+    made: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        made.append(seconds)
+
+    clock = SimpleNamespace(monotonic=lambda: sum(made))
+    monkeypatch.setattr(store_requests, "time", clock)
+    monkeypatch.setattr(store_requests.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
+    return made
 
 
 @pytest.mark.parametrize("text", PASSING)
-def test_what_passes_is_asked_again_after_a_while(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-    clock = SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic)
-    monkeypatch.setattr(retry, "time", clock)
-    ask, asked = failing(text, 8)
+def test_what_passes_is_asked_again_after_a_while(text: str, pauses: list[float]) -> None:
+    ask, asked = failing(BUSY, *[text] * 7, "")
     assert Patience(60, []).run("s3a://b/x", ask) == "an answer"
     assert len(asked) == 9
     for pause, expected in zip(pauses, (0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8, 8), strict=True):
         assert 0.5 * expected <= pause <= 1.5 * expected
 
 
-def test_what_does_not_pass_ends_in_time(hasty: None) -> None:
-    ask, asked = failing(PASSING[0], 1000)
-    started = time.monotonic()
-    with pytest.raises(StoreError, match=r"asked \d+ times in 1 s") as caught:
-        Patience(1, []).run("s3a://b/x", ask)
-    assert time.monotonic() - started < 3
+def test_what_does_not_pass_ends_in_time(pauses: list[float]) -> None:
+    ask, asked = failing(BUSY)
+    with pytest.raises(StoreError, match=r"503.*asked \d+ times in 10 s") as caught:
+        Patience(10, []).run("s3a://b/x", ask)
+    assert 2 < sum(pauses) < 10
     assert len(asked) > 3
     assert (caught.value.path, caught.value.errno) == ("s3a://b/x", errno.EIO)
 
 
+@pytest.mark.parametrize(("first", "least", "most"), [(UNREACHED, 0, 12), (BUSY, 100, 120), ("", 100, 120)])
+def test_who_has_answered_once_is_asked_for_longer(
+    first: str, least: float, most: float, pauses: list[float]
+) -> None:
+    patience, (ask, _asked) = Patience(120, []), failing(first, UNREACHED)
+    if not first:
+        assert patience.run("s3a://b/x", ask) == "an answer"
+    with pytest.raises(StoreError) as caught:
+        patience.run("s3a://b/x", ask)
+    assert least <= sum(pauses) <= most
+    assert caught.value.errno == errno.EIO
+    assert ("it has not answered yet" in str(caught.value)) == (first == UNREACHED)
+
+
 @pytest.mark.parametrize("text", REFUSED)
 def test_a_refusal_ends_it_at_once_and_says_what_to_do(text: str) -> None:
-    ask, asked = failing(text, 1000)
+    ask, asked = failing(text)
     with pytest.raises(StoreError, match=r"Renew the token or look at .*fs\.s3a\.session\.token") as caught:
-        Patience(10, []).run("s3a://b/x", ask, absent=StoreError)
+        Patience(10, []).run("s3a://b/x", ask)
     assert len(asked) == 1
     assert (caught.value.path, caught.value.errno) == ("s3a://b/x", errno.EACCES)
 
 
+def test_other_errors_end_it_at_once() -> None:
+    ask, asked = failing(REDIRECT)
+    with pytest.raises(StoreError, match=r"the store failed: .* redirect"):
+        Patience(10, []).run("s3a://b/x", ask)
+    assert len(asked) == 1
+
+
 def test_an_answer_that_does_not_come_is_not_waited_for() -> None:
-    never = threading.Event()
-    started = time.monotonic()
+    started, given_up = time.monotonic(), []
+
+    async def never() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            given_up.append(True)
+            raise
+
     with pytest.raises(StoreError, match="did not answer completely within 0 s") as caught:
-        Patience(0.3, []).run("s3a://b/x", never.wait)
+        Patience(0.3, []).run("s3a://b/x", never)
     assert time.monotonic() - started < 2
     assert caught.value.errno == errno.ETIMEDOUT
-    never.set()
+    assert given_up == [True]
 
 
-@pytest.mark.parametrize("text", [PASSING[0], REFUSED[0], "curl: something else", "x" * 300])
-def test_no_secret_is_repeated(text: str, hasty: None) -> None:
-    ask, _asked = failing(f"{text} at https://h/?sig={SECRET}&x={SECRET}", 1000)
+def test_an_interrupt_gives_a_request_up() -> None:
+    class Interrupted:
+        is_cancelled = False
+
+        def result(self) -> None:
+            raise KeyboardInterrupt
+
+        def cancel(self) -> None:
+            self.is_cancelled = True
+
+    future = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        wait_for(future)  # type: ignore[arg-type]
+    assert future.is_cancelled
+
+
+@pytest.mark.parametrize("text", [BUSY, REFUSED[0], "something else", "x" * 300])
+def test_no_secret_is_repeated(text: str) -> None:
+    ask, _asked = failing(f"{text} at https://h/?sig={SECRET}&x={SECRET}")
     with pytest.raises(StoreError) as caught:
         Patience(0.2, [SECRET]).run("s3a://b/x", ask)
     told = "".join(traceback.format_exception(caught.value))
@@ -110,16 +160,9 @@ def test_no_secret_is_repeated(text: str, hasty: None) -> None:
     assert caught.value.__context__ is None
 
 
-def test_hdfs_without_its_library_says_what_it_needs() -> None:
-    ask, asked = failing("Unable to load libjvm dlopen(/x/libjvm.so) failed: cannot open shared object", 9)
-    with pytest.raises(StoreError, match="JAVA_HOME, HADOOP_HOME and CLASSPATH"):
-        Patience(10, []).run("hdfs://h/x", ask)
-    assert len(asked) == 1
-
-
 def test_what_is_not_there_is_no_failure_of_the_store() -> None:
-    def ask() -> None:
-        raise FileNotFoundError(errno.ENOENT, "Path does not exist 'b/x'")
+    async def ask() -> None:
+        raise FileNotFoundError("Object at location x not found")
 
     with pytest.raises(ReadError, match="does not exist") as caught:
         Patience(10, []).run("s3a://b/x", ask)

@@ -80,7 +80,7 @@ with kafka_segments.open_segment(built) as segment:
 NUM_RECORDS = 24
 PACKAGES = {
     "core": "crc32c",
-    "arrow": "pyarrow",
+    "arrow": "obstore.store, pyarrow",
     "completion": "shtab",
     "construct": "construct",
     "delta": "deltalake",
@@ -95,10 +95,6 @@ PACKAGES = {
 """What each extra is for."""
 INGESTS = {"arrow": (), "delta": ("--table", "delta"), "iceberg": ("--table", "iceberg"), "stores": ()}
 """Words of `ingest` that an extra is enough for; with `spark` it has a test of its own."""
-STORES = """
-from kafka_segments.core.io.object_store import library
-print(library().__name__)
-"""
 
 
 def test_each_extra_of_the_project_is_here() -> None:
@@ -169,17 +165,6 @@ def test_a_report_is_made_with_its_extra_alone(environments, version, tmp_path):
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if "compiling decoders" not in line] == []
     assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.long(short=False)
-@pytest.mark.parametrize(("extra", "version"), [*pairs("stores", PYTHONS), *pairs("arrow", PYTHONS)])
-def test_stores_are_written_with_their_extra_alone(environments, extra, version):
-    done = environments(extra, version)("python", "-c", STORES)
-    if extra == "stores":
-        assert (done.returncode, done.stdout) == (0, "obstore\n"), done.stderr
-    else:
-        assert "MissingExtraError" in done.stderr
-        assert "pip install 'kafka-segments[stores]'" in done.stderr
 
 
 @pytest.mark.spark

@@ -19,7 +19,7 @@ from tests.made.segments import rows, slowly, some_segment
 
 from kafka_segments import open_segment, read_table
 from kafka_segments.core.segment.columnar import decoding
-from kafka_segments.core.segment.columnar.arena import ArenaPool
+from kafka_segments.core.segment.columnar.arena import Arena, ArenaPool
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.errors import OptionError
 
@@ -90,6 +90,11 @@ def test_memory_is_used_again_when_nobody_looks():
     del part
     again = pool.take()
     assert again.arena.addresses["a"] == address
+
+
+def test_an_arena_that_is_too_large_is_no_memory():
+    with pytest.raises(MemoryError, match=f"cannot allocate {1 << 62} bytes"):
+        Arena([("values", 1 << 62)])
 
 
 def test_objects_do_not_alias_either(tmp_path):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from kafka_segments.core.formats.file_names import is_address
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.object_store import split_address
+from kafka_segments.core.io.stores import split_address
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY
 from kafka_segments.log.log_dir import refuse_below_sources

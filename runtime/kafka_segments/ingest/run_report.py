@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from kafka_segments.core.io.jobs import Engine, Progress, RunnableTask
-from kafka_segments.core.io.retry import RequestCounts, requests_so_far
+from kafka_segments.core.io.store_requests import RequestCounts, requests_so_far
 from kafka_segments.errors.escaping import shown
 from kafka_segments.ingest.job import Ingest
 from kafka_segments.ingest.run_plan import IngestPlan

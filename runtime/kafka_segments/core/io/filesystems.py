@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kafka_segments.core.io.filesystem import FileEntry, FileSystem, PlacedSource
 from kafka_segments.core.io.local_files import LocalFiles
 from kafka_segments.core.io.store_settings import SCHEMES
-from kafka_segments.core.io.stores import RemoteFiles
+from kafka_segments.core.io.stored_files import HadoopFiles, RemoteFiles
 from kafka_segments.errors import OptionError
 
 __all__ = ["Places"]
@@ -37,7 +37,7 @@ class Places:
         self._settings = dict(settings or {})
         self._keep_cache = keep_cache
         self._patience = patience
-        self._stores: dict[str, RemoteFiles] = {}
+        self._stores: dict[str, FileSystem] = {}
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_stores": {}}
@@ -52,7 +52,7 @@ class Places:
             ReadError: the directory does not exist, or cannot be listed.
             StoreError: the store refuses, fails, or takes too long.
             OptionError: an unknown scheme, or settings that contradict each other.
-            MissingExtraError: the directory is in a store, and pyarrow is not installed.
+            MissingExtraError: the directory is in a store, and obstore (for HDFS: pyarrow) is not installed.
         """
         system, path = self._resolve(directory)
         return system.entries(path)
@@ -97,7 +97,11 @@ class Places:
             raise OptionError(f"no file system is known for {scheme}, only for file, {known}", path=path)
         prefix = f"{match[1]}:{slashes or ''}{authority}"
         if prefix not in self._stores:
-            self._stores[prefix] = RemoteFiles(scheme, prefix, authority, self._settings, self._patience)
+            self._stores[prefix] = (
+                HadoopFiles(prefix, authority, self._settings)
+                if scheme == "hdfs"
+                else RemoteFiles(scheme, prefix, authority, self._settings, self._patience)
+            )
         return self._stores[prefix], rest
 
 
@@ -107,7 +111,7 @@ def _refuse_keys(scheme: str, authority: str, path: str) -> None:
     Azure's CONTAINER@ACCOUNT and the port of a name node are allowed.
     """
     user, at, host = authority.rpartition("@")
-    is_plain = SCHEMES.get(scheme) in ("S3FileSystem", "GcsFileSystem")  # the authority is a bucket
+    is_plain = SCHEMES.get(scheme) in ("aws", "google")  # the authority is a bucket
     if ":" in user or (is_plain and at) or (":" in host and scheme != "hdfs"):
         raise OptionError(
             "keys and passwords do not belong in an address, which is shown and logged: set "

@@ -6,10 +6,10 @@ import os
 import stat
 from operator import attrgetter
 
-from kafka_segments.core.io.filesystem import FileEntry, PlacedSource, lend_file
+from kafka_segments.core.io.filesystem import FileEntry, PlacedSource
 from kafka_segments.core.io.loggers import get_logger
-from kafka_segments.core.io.page_cache import read_tidily, tidy_source
-from kafka_segments.core.io.storage import Source, open_source
+from kafka_segments.core.io.page_cache import LocalSource, read_tidily
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import ReadError
 
 __all__ = ["LocalFiles", "is_locked"]
@@ -55,8 +55,7 @@ class LocalFiles:
         try:
             status = os.fstat(source.descriptor) if source.descriptor >= 0 else os.stat(path)
             identity = _identity_of(status)
-            tidy = None if self._keep_cache else tidy_source(source, identity, status)
-            return tidy or _LocalSource(source, identity)
+            return LocalSource(source, identity, None if self._keep_cache else status)
         except OSError as error:
             source.close()
             raise _cannot_list(path, error) from error
@@ -118,26 +117,6 @@ def is_locked(path: str) -> bool:
     finally:
         os.close(descriptor)
     return False
-
-
-class _LocalSource:
-    """A `PlacedSource` of a local file."""
-
-    def __init__(self, source: Source, identity: str) -> None:
-        self._source = source
-        self.identity = identity
-        self.name, self.size = source.name, source.size
-        self.descriptor, self.is_memory = source.descriptor, source.is_memory
-        self.read, self.window = source.read, source.window
-
-    def lend(self, position: int, size: int) -> int:
-        """Return the file's descriptor."""
-        return lend_file(self._source, position, size)
-
-    def close(self) -> None:
-        """Close the file."""
-        self.descriptor = -1
-        self._source.close()
 
 
 def _listed(found: os.DirEntry[str]) -> FileEntry | None:

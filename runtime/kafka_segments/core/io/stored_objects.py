@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import io
 import queue
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from kafka_segments.core.io.object_store import library, object_store, split_address
+from kafka_segments.core.io.store_requests import failure_of
 from kafka_segments.core.io.store_settings import secrets_of
+from kafka_segments.core.io.stores import library, object_store, split_address
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, StoreError
 
 __all__ = ["ObjectOutput", "ObjectReader", "StoredObjects"]
@@ -32,8 +32,6 @@ _NUM_CREATES = 5
 _LARGEST = 5 << 30  # CopyObject of S3
 _LARGEST_READ = 1 << 30  # as a whole; what has more is cut there
 _POLL_SECONDS = 0.2
-_LONGEST = 400
-_REFUSED = re.compile(r"status code: 40[13]\b|PermissionDenied|Unauthenticated")
 
 
 class StoredObjects:
@@ -183,27 +181,16 @@ class StoredObjects:
         Raises:
             KafkaFormatError: the error `kind`, without secrets and without the library's exception as cause.
         """
-        exceptions = library().exceptions
         try:
             return function()
         except KafkaFormatError:
             raise
-        except (exceptions.NotFoundError, FileNotFoundError):
-            return None
-        except (exceptions.BaseError, OSError, ValueError) as error:
-            is_refused = _REFUSED.search(f"{type(error).__name__} {error}") is not None
-            said = " ".join(str(error).partition("\n\nDebug source")[0].split())
+        except (library().exceptions.BaseError, OSError, ValueError) as error:
+            failure = failure_of(error, secrets_of(self._settings))
         # Raised outside the handler, without the library's exception as context.
-        for secret in secrets_of(self._settings):
-            said = said.replace(secret, "***")
-        said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."
-        if is_refused:
-            detail = (
-                "the store refused: the credentials are wrong, expired or missing, or do not permit this. "
-                f"Renew the token or look at the store's settings (docs/stores.md); it reported: {said}"
-            )
-            raise kind(detail, path=address, errno=errno.EACCES)
-        raise kind(f"the store failed: {said}", path=address, errno=errno.EIO)
+        if failure.errno == errno.ENOENT:
+            return None
+        raise kind(failure.detail, path=address, errno=failure.errno)
 
 
 class ObjectOutput:

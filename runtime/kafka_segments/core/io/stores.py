@@ -1,138 +1,187 @@
-"""Stores by `pyarrow.fs`: S3, GCS, Azure, HDFS.
-
-Strategy: one `pyarrow` file system for all addresses with the same settings, cached for the process, as
-creating one searches for credentials. The library pages listings. Directories are common prefixes of objects.
-"""
+"""Connections to stores by `obstore`: S3, GCS and Azure, with their credentials."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
-from kafka_segments.core.io.filesystem import FileEntry, PlacedSource
-from kafka_segments.core.io.readahead import AheadSource
-from kafka_segments.core.io.retry import Patience
-from kafka_segments.core.io.store_objects import StoredObject, identity_of
-from kafka_segments.core.io.store_settings import SCHEMES, arguments_of, secrets_of
-from kafka_segments.errors import MissingExtraError, OptionError, ReadError
+from kafka_segments.core.io.store_settings import SCHEMES, StoreConfig, config_of, secrets_of
+from kafka_segments.errors import MissingExtraError, OptionError, StoreError
 
-__all__ = ["RemoteFiles"]
+__all__ = ["library", "object_store", "object_store_options", "said_by", "split_address"]
 
-_CONNECT_SECONDS, _SILENCE_SECONDS = 5, 10
-_NUM_TRIES = 2  # of the AWS SDK; `Patience` retries further, and the end of the process waits for the SDK
-_SINCE = {"sas_token": 20, "client_id": 21, "client_secret": 21, "tenant_id": 21}
-"""The versions of pyarrow that first take an argument, where 18 does not."""
+_CONNECT_SECONDS, _SILENCE_SECONDS, _REQUEST_SECONDS = 5, 10, 300
+_NUM_RETRIES = 20  # of a writer's requests, by the library
+_NUM_READ_RETRIES = 1  # likewise of a reader's; `Patience` repeats further
+_OLDEST = (0, 10)
+_LONGEST = 400
+_KEYS = {"access_key_id", "secret_access_key", "session_token"}
+_SCOPES = ["https://www.googleapis.com/auth/devstorage.read_write"]
+_FILES = {
+    "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
+    "AWS_CONFIG_FILE": "~/.aws/config",
+}
+
+_owner = [0]  # the process that opened the first store
 
 
-class RemoteFiles:
-    """The `FileSystem` of the addresses of one authority (bucket, account, name node).
-
-    Args:
-        scheme: in small letters, one of `SCHEMES`.
-        prefix: scheme and authority as the caller writes them, to begin paths with.
-        authority: what comes after the two slashes.
-        settings: see `Places`.
-        patience: seconds that one request may take, with its retries.
+def library() -> Any:
+    """Import `obstore`.
 
     Raises:
-        MissingExtraError: pyarrow is not installed.
-        OptionError: settings that contradict each other, or an address without its authority.
-        StoreError: the file system cannot be created here.
+        MissingExtraError: it is not installed, or too old.
+        StoreError: the process was forked from one that had opened a store; its threads are missing here.
     """
-
-    def __init__(
-        self, scheme: str, prefix: str, authority: str, settings: Mapping[str, str], patience: float
-    ) -> None:
-        self._prefix = prefix
-        self._patience = Patience(patience, secrets_of(settings))
-        if not authority and scheme != "hdfs":
-            raise OptionError(f"the address names no bucket: write {scheme}://BUCKET/PATH", path=prefix)
-        # Stores with one name space need the bucket or container in the path.
-        self._root = "" if scheme == "hdfs" else authority.partition("@")[0]
-        arguments = arguments_of(scheme, authority, settings)
-        _check_installed(scheme)
-        key = _frozen(arguments)
-        # Most libraries connect with the first request only: creating one is no answer of the store.
-        making = Patience(patience, secrets_of(settings))
-        self._system = making.run(prefix, lambda: _system(SCHEMES[scheme], key))
-
-    def entries(self, directory: str) -> list[FileEntry]:
-        """List a directory, by name: objects and prefixes."""
-        from pyarrow.fs import FileSelector
-
-        selector = FileSelector(self._key(directory))
-        address = f"{self._prefix}{directory}"
-        infos = self._patience.run(address, lambda: self._system.get_file_info(selector))
-        return sorted(map(self._entry, infos), key=lambda entry: entry.name)
-
-    def entry(self, path: str) -> FileEntry | None:
-        """Look up an object or prefix; None if it does not exist."""
-        key = self._key(path)
-        info = self._patience.run(f"{self._prefix}{path}", lambda: self._system.get_file_info(key))
-        return self._entry(info) if str(info.type.name) != "NotFound" else None
-
-    def open(self, path: str, end: int | None = None) -> PlacedSource:
-        """Open an object for reading, probably up to `end`."""
-        address = f"{self._prefix}{path}"
-        if path.endswith("/") or not path:
-            detail = "this is a directory: give the files in it"
-            raise ReadError(detail, errno=errno.EISDIR, path=address)
-        return AheadSource(StoredObject(self._system, self._key(path), address, self._patience), end)
-
-    def _key(self, path: str) -> str:
-        """Name of a path in the library."""
-        return f"{self._root}{path}".rstrip("/") or "/"
-
-    def _entry(self, info: Any) -> FileEntry:
-        path = info.path.removeprefix(self._root)
-        is_directory = str(info.type.name) == "Directory"
-        size, modified_ns = info.size or 0, info.mtime_ns or 0
-        identity = "" if is_directory else identity_of(size, modified_ns)
-        name = info.base_name or self._root
-        return FileEntry(f"{self._prefix}{path}", name, is_directory, size, modified_ns, identity)
-
-
-def _check_installed(scheme: str) -> None:
+    if _owner[0] not in (0, os.getpid()):
+        raise StoreError("stores cannot be asked in a forked process: start it by spawn or forkserver")
     try:
-        from pyarrow import fs
+        import obstore.store
     except ImportError as error:
-        message = f"reading from {scheme} needs pyarrow: pip install 'kafka-segments[arrow]'"
-        raise MissingExtraError(message, extra="arrow") from error
-    if not hasattr(fs, SCHEMES[scheme]):
-        raise OptionError(
-            f"this build of pyarrow does not support {scheme}: install one that does, or copy the files"
+        raise MissingExtraError(
+            "stores need obstore: pip install 'kafka-segments[arrow]'", extra="arrow"
+        ) from error
+    if tuple(map(int, obstore.__version__.split(".")[:2])) < _OLDEST:
+        raise MissingExtraError(
+            f"obstore {obstore.__version__} changes names of objects that have a percent sign: "
+            "pip install 'kafka-segments[arrow]'",
+            extra="arrow",
         )
+    return obstore
 
 
-def _frozen(value: Any) -> Any:
-    """Convert arguments to a hashable key."""
-    if isinstance(value, dict):
-        return tuple(sorted((name, _frozen(one)) for name, one in value.items()))
-    return value
+def split_address(address: str) -> tuple[str, str, str]:
+    """Split an address into scheme in small letters, authority, and key without slashes at its ends.
+
+    Raises:
+        OptionError: nothing can be written there; or no bucket is named.
+    """
+    scheme, _, rest = address.partition("://")
+    scheme = scheme.lower()
+    if SCHEMES.get(scheme, "hdfs") == "hdfs":
+        raise OptionError(
+            f"{scheme} cannot be written to: only s3a, gs, abfss, and directories on this machine (also "
+            "mounted ones) can",
+            path=address,
+        )
+    authority, _, key = rest.partition("/")
+    if not authority:
+        raise OptionError(f"the address names no bucket: write {scheme}://BUCKET/PATH", path=address)
+    return scheme, authority, key.strip("/")
+
+
+def object_store(
+    scheme: str, authority: str, settings: Mapping[str, str], *, for_reading: bool = False
+) -> Any:
+    """Open the store of a bucket or container.
+
+    Args:
+        scheme: of the address, in small letters; not `hdfs`.
+        authority: what comes after the two slashes: a bucket, or `container@account`.
+        settings: Hadoop's names without `spark.hadoop.`.
+        for_reading: leave retries to `Patience`.
+
+    Returns:
+        An `obstore.store.ObjectStore`, kept for the process.
+
+    Raises:
+        MissingExtraError: obstore is not installed; or a package that finds credentials.
+        OptionError: settings that contradict each other or cannot be followed.
+        StoreError: no credentials were found.
+    """
+    config, obstore = config_of(scheme, authority, settings), library()
+    _owner[0] = os.getpid()
+    try:
+        return _opened(config, for_reading)
+    except obstore.exceptions.BaseError as error:
+        detail = f"the store's settings do not suffice: {said_by(error, secrets_of(settings))}"
+    raise StoreError(detail, errno=errno.EACCES, path=f"{scheme}://{authority}")
+
+
+def said_by(error: Exception, secrets: Sequence[str]) -> str:
+    """Text of an error of the library, shortened and without secrets."""
+    text = " ".join(str(error).partition("\n\nDebug source")[0].split())
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def object_store_options(scheme: str, authority: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Options of the same store for `deltalake`, which knows no roles; errors as for `object_store`."""
+    config = config_of(scheme, authority, settings)
+    if config.role:
+        raise OptionError(
+            "Delta tables are not written with a role or an impersonated account: use keys, a session token "
+            "or the role of the machine (docs/stores.md)",
+            path=f"{scheme}://{authority}",
+        )
+    options = {f"{config.kind}_{name}": value for name, value in config.options if name != "bucket"}
+    options |= {"timeout": f"{_REQUEST_SECONDS}s", "connect_timeout": f"{_CONNECT_SECONDS}s"}
+    return options | {"allow_http": "true"} | ({"proxy_url": config.proxy} if config.proxy else {})
 
 
 @lru_cache(maxsize=64)
-def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
-    import pyarrow as pa
-    from pyarrow import fs
+def _opened(config: StoreConfig, for_reading: bool) -> Any:
+    store = library().store
+    kinds = {"aws": store.S3Store, "google": store.GCSStore, "azure": store.AzureStore}
+    client: dict[str, Any] = {
+        "allow_http": True,
+        "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
+        "timeout": timedelta(seconds=_REQUEST_SECONDS),
+    }
+    retries: dict[str, Any] = {
+        "max_retries": _NUM_READ_RETRIES if for_reading else _NUM_RETRIES,
+        "retry_timeout": timedelta(seconds=_REQUEST_SECONDS),
+        "backoff": {
+            "init_backoff": timedelta(milliseconds=200),
+            "max_backoff": timedelta(seconds=8),
+            "base": 2,
+        },
+    }
+    if for_reading:  # while a part is uploaded, nothing is read
+        client["read_timeout"] = timedelta(seconds=_SILENCE_SECONDS)
+    if config.proxy:
+        client["proxy_url"] = config.proxy
+    options = dict(config.options)
+    provider = _provider(config.kind, options, dict(config.role))
+    more = {} if provider is None else {"credential_provider": provider}
+    return kinds[config.kind](config=options, client_options=client, retry_config=retries, **more)
 
-    arguments = {one: dict(value) if isinstance(value, tuple) else value for one, value in key}
-    if name == "S3FileSystem":
-        arguments |= {
-            "connect_timeout": _CONNECT_SECONDS,
-            "request_timeout": _SILENCE_SECONDS,
-            "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_NUM_TRIES),
-        }
-    if name == "GcsFileSystem":
-        arguments["retry_time_limit"] = timedelta(seconds=_SILENCE_SECONDS)
+
+def _provider(kind: str, options: dict[str, str], role: Mapping[str, str]) -> Any:
+    """What asks for credentials that the library does not find by itself; None if it does."""
     try:
-        return getattr(fs, name)(**arguments)
-    except TypeError:
-        names = ", ".join(sorted(arguments))
-        needed = max(_SINCE.get(one, 0) for one in arguments)
-        other = f"pyarrow {needed} or newer does" if needed else "a newer one can"
-        detail = f"pyarrow {pa.__version__} does not support all of {names} for {name}: {other}"
-        raise OptionError(detail) from None
+        if kind == "aws" and (role or _needs_profile(options)):
+            aws: Any = import_module("obstore.auth.boto3")
+            keys = {f"aws_{name}": options.pop(name) for name in _KEYS & options.keys()}
+            session = aws.boto3.Session(region_name=options.get("region"), **keys)
+            return (
+                aws.StsCredentialProvider(session, **role) if role else aws.Boto3CredentialProvider(session)
+            )
+        if kind == "google" and role:
+            google: Any = import_module("obstore.auth.google")
+            impersonated: Any = import_module("google.auth.impersonated_credentials")
+            source = google.google.auth.default(scopes=_SCOPES)[0]
+            account = impersonated.Credentials(source, target_scopes=_SCOPES, **role)
+            return google.GoogleCredentialProvider(account)
+    except ImportError as error:
+        raise MissingExtraError(
+            "the credentials of a profile, a role or an impersonated account need another package: pip "
+            "install boto3 (S3) or google-auth (GCS), or set keys (docs/stores.md)",
+            extra="arrow",
+        ) from error
+    except Exception as error:  # each of these packages has its own
+        raise StoreError(f"no credentials were found: {error}", errno=errno.EACCES) from None
+    return None
+
+
+def _needs_profile(options: Mapping[str, str]) -> bool:
+    """Whether AWS's own files say whose credentials to use, which `object_store` does not read."""
+    if {"access_key_id", "skip_signature"} & options.keys() or "AWS_ACCESS_KEY_ID" in os.environ:
+        return False
+    files = (os.path.expanduser(os.environ.get(name, path)) for name, path in _FILES.items())
+    return "AWS_PROFILE" in os.environ or any(map(os.path.exists, files))

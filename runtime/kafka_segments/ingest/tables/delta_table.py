@@ -22,7 +22,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from kafka_segments.core.formats.file_names import is_address
-from kafka_segments.core.io.object_store import object_store_options, split_address
+from kafka_segments.core.io.stores import object_store_options, split_address
 from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, ReadError
 from kafka_segments.ingest.files.file_columns import FileColumns

@@ -16,8 +16,6 @@ from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
-from kafka_segments.core.io.memory import new_pages
-
 __all__ = ["Arena", "ArenaPool", "Lease", "Scratch", "pool_of"]
 
 _PAGE = mmap.PAGESIZE
@@ -34,6 +32,9 @@ class Arena:
     Attributes:
         addresses: of each array, at the beginning of a page.
         dirty: names of arrays that must be reset before rows are appended; maintained by the arena's users.
+
+    Raises:
+        MemoryError: there is no memory.
     """
 
     def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
@@ -42,7 +43,11 @@ class Arena:
         for name, length in sizes:
             places[name] = size
             size += -(-max(length, 1) // _PAGE) * _PAGE
-        self._memory = new_pages(max(size, _PAGE))
+        size = max(size, _PAGE)
+        try:  # limits of the address space are lower than memory (`spark.executor.pyspark.memory`)
+            self._memory = mmap.mmap(-1, size, flags=mmap.MAP_ANONYMOUS | mmap.MAP_PRIVATE)
+        except OSError as error:
+            raise MemoryError(f"cannot allocate {size} bytes: {error.strerror}") from error
         # Holds the mapping open as long as the arena lives.
         self._hold = ctypes.c_char.from_buffer(self._memory)
         base = ctypes.addressof(self._hold)

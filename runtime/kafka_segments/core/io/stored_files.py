@@ -1,0 +1,274 @@
+"""Files in stores, listed and read: objects by `obstore`, and HDFS by `pyarrow`, as `obstore` has none.
+
+Strategy: stores have no open files. A range requested after an object was overwritten comes from the new one,
+so the size, ETag and time that come with each range must be those of the object when it was opened. What has
+arrived before a connection breaks is kept. Directories are common prefixes of objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from kafka_segments.core.io.filesystem import FileEntry, PlacedSource
+from kafka_segments.core.io.readahead import AheadSource
+from kafka_segments.core.io.store_requests import CHANGED, Patience
+from kafka_segments.core.io.store_settings import hdfs_arguments, secrets_of
+from kafka_segments.core.io.stores import library, object_store
+from kafka_segments.errors import MissingExtraError, OptionError, ReadError, StoreError
+
+__all__ = ["HadoopFiles", "RemoteFiles"]
+
+T = TypeVar("T")
+
+_LEN_CHUNK = 256 << 10  # bytes that arrive at once
+_NS = 10**9
+
+_NO_HDFS = (
+    "hdfs is read through libhdfs, which cannot be loaded here: set JAVA_HOME, HADOOP_HOME and CLASSPATH "
+    "(`hadoop classpath --glob`), or copy the files"
+)
+
+
+def _identity_of(size: int, seconds: int) -> str:
+    """Identity of a file, from fields that listings have too."""
+    return f"{size}:{seconds}"
+
+
+def _key(path: str) -> str:
+    """Name of an object, without empty parts."""
+    return "/".join(part for part in path.split("/") if part)
+
+
+def _refuse_directory(path: str, address: str) -> None:
+    if path.endswith("/") or not path:
+        raise ReadError("this is a directory: give the files in it", errno=errno.EISDIR, path=address)
+
+
+class RemoteFiles:
+    """The `FileSystem` of the addresses of one bucket or container.
+
+    Args:
+        scheme: in small letters, one of `SCHEMES`, but not `hdfs`.
+        prefix: scheme and authority as the caller writes them, to begin paths with.
+        authority: what comes after the two slashes.
+        settings: see `Places`.
+        patience: seconds that one request may take, with its retries.
+
+    Raises:
+        MissingExtraError: obstore is not installed; or a package that finds credentials.
+        OptionError: settings that contradict each other, or an address without its authority.
+        StoreError: no credentials were found.
+    """
+
+    def __init__(
+        self, scheme: str, prefix: str, authority: str, settings: Mapping[str, str], patience: float
+    ) -> None:
+        if not authority:
+            raise OptionError(f"the address names no bucket: write {scheme}://BUCKET/PATH", path=prefix)
+        self._prefix, self._bucket = prefix, authority.partition("@")[0]
+        self._patience = Patience(patience, secrets_of(settings))
+        self._store = object_store(scheme, authority, settings, for_reading=True)
+
+    def entries(self, directory: str) -> list[FileEntry]:
+        """List a directory, by name: objects and prefixes."""
+        key, address = _key(directory), f"{self._prefix}{directory}"
+        listed = library().list_with_delimiter_async
+        found = self._patience.run(address, lambda: listed(self._store, key or None))
+        if key and not (found["objects"] or found["common_prefixes"]):
+            raise ReadError("it does not exist: check the address", errno=errno.ENOENT, path=address)
+        # The directory itself is listed if there is an object of its name with a slash.
+        entries = [self._file(one) for one in found["objects"] if one["path"] != key]
+        entries += [self._directory(path) for path in found["common_prefixes"]]
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def entry(self, path: str) -> FileEntry | None:
+        """Look up an object or prefix; None if it does not exist."""
+        return self._patience.run(f"{self._prefix}{path}", lambda: self._looked_up(_key(path)))
+
+    async def _looked_up(self, key: str) -> FileEntry | None:
+        if key:
+            try:
+                return self._file(await library().head_async(self._store, key))
+            except FileNotFoundError:
+                pass
+        async for _objects in library().list(self._store, key or None, chunk_size=1):
+            return self._directory(key)
+        return None if key else self._directory(key)
+
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open an object for reading, probably up to `end`."""
+        address = f"{self._prefix}{path}"
+        _refuse_directory(path, address)
+        return AheadSource(_StoredObject(self._store, _key(path), address, self._patience), end)
+
+    def _file(self, found: Mapping[str, Any]) -> FileEntry:
+        path, size, modified = found["path"], found["size"], found["last_modified"]
+        identity = _identity_of(size, int(modified.timestamp()))
+        name = path.rpartition("/")[2]
+        return FileEntry(f"{self._prefix}/{path}", name, False, size, _ns_of(modified), identity)
+
+    def _directory(self, path: str) -> FileEntry:
+        path = path.rstrip("/")
+        name = path.rpartition("/")[2] or self._bucket
+        return FileEntry(f"{self._prefix}/{path}", name, True, 0, 0, "")
+
+
+def _ns_of(moment: datetime) -> int:
+    return int(moment.timestamp()) * _NS + moment.microsecond * 1000
+
+
+class _StoredObject:
+    """An existing object, for `AheadSource`.
+
+    Raises:
+        ReadError: it does not exist.
+        StoreError: the store refused or failed.
+    """
+
+    def __init__(self, store: Any, key: str, address: str, patience: Patience) -> None:
+        self._store, self._key, self._patience = store, key, patience
+        self.address = address
+        self._stamp = _stamp_of(patience.run(address, lambda: library().head_async(store, key)))
+        self.size, seconds, _tag = self._stamp
+        self.identity = _identity_of(self.size, seconds)
+
+    async def fetch(self, position: int, view: memoryview) -> None:
+        """Fill `view` from a position on.
+
+        Raises:
+            StoreError: the store refused or kept failing, or the object has changed.
+        """
+        obstore, done = library(), 0
+        end = asyncio.get_running_loop().time() + self._patience.seconds
+
+        async def read_on() -> None:
+            nonlocal done
+            before, span = done, {"range": (position + done, position + len(view))}
+            try:
+                found = await obstore.get_async(self._store, self._key, options=span)
+                self._check_same(_stamp_of(found.meta))
+                async for chunk in found.stream(min_chunk_size=_LEN_CHUNK):
+                    view[done : done + len(chunk)] = chunk
+                    done += len(chunk)
+            except obstore.exceptions.GenericError:
+                if done == before:
+                    raise
+
+        while done < len(view):
+            await self._patience.ask(self.address, read_on, end=end, absent=StoreError)
+
+    def _check_same(self, stamp: tuple[int, int, str]) -> None:
+        if stamp != self._stamp:
+            detail = f"{CHANGED} (it was {_said(self._stamp)}, and is now {_said(stamp)})"
+            raise StoreError(detail, errno=errno.ESTALE, path=self.address)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _stamp_of(found: Mapping[str, Any]) -> tuple[int, int, str]:
+    return found["size"], int(found["last_modified"].timestamp()), found["e_tag"] or ""
+
+
+def _said(stamp: tuple[int, int, str]) -> str:
+    size, seconds, tag = stamp
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{size} bytes of {moment:%Y-%m-%d %H:%M:%S} UTC{', ETag ' if tag else ''}{tag}"
+
+
+class HadoopFiles:
+    """The `FileSystem` of one name node or name service; retries and timeouts are those of libhdfs.
+
+    Args:
+        prefix: scheme and authority as the caller writes them, to begin paths with.
+        authority: what comes after the two slashes.
+        settings: see `Places`.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        OptionError: the port is not a number.
+        StoreError: libhdfs cannot be loaded, or cannot connect.
+    """
+
+    def __init__(self, prefix: str, authority: str, settings: Mapping[str, str]) -> None:
+        arguments = hdfs_arguments(authority, settings)
+        try:
+            from pyarrow import fs
+        except ImportError as error:
+            message = "reading from hdfs needs pyarrow: pip install 'kafka-segments[arrow]'"
+            raise MissingExtraError(message, extra="arrow") from error
+        self._prefix = prefix
+        self._system: Any = _of_hdfs(prefix, lambda: fs.HadoopFileSystem(**arguments))
+
+    def entries(self, directory: str) -> list[FileEntry]:
+        """List a directory, by name."""
+        from pyarrow.fs import FileSelector
+
+        selector, address = FileSelector(directory or "/"), f"{self._prefix}{directory}"
+        found = _of_hdfs(address, lambda: self._system.get_file_info(selector))
+        return sorted(map(self._entry, found), key=lambda entry: entry.name)
+
+    def entry(self, path: str) -> FileEntry | None:
+        """Look up a file or directory; None if it does not exist."""
+        address = f"{self._prefix}{path}"
+        info = _of_hdfs(address, lambda: self._system.get_file_info(path or "/"))
+        return self._entry(info) if str(info.type.name) != "NotFound" else None
+
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open a file for reading, probably up to `end`."""
+        address = f"{self._prefix}{path}"
+        _refuse_directory(path, address)
+        info = _of_hdfs(address, lambda: self._system.get_file_info(path))
+        opened = _of_hdfs(address, lambda: self._system.open_input_file(path))
+        return AheadSource(_HadoopFile(opened, address, self._entry(info).identity), end)
+
+    def _entry(self, info: Any) -> FileEntry:
+        is_directory = str(info.type.name) == "Directory"
+        size, modified_ns = info.size or 0, info.mtime_ns or 0
+        identity = "" if is_directory else _identity_of(size, modified_ns // _NS)
+        name = info.base_name or self._prefix
+        return FileEntry(f"{self._prefix}{info.path}", name, is_directory, size, modified_ns, identity)
+
+
+class _HadoopFile:
+    """A file of HDFS, for `AheadSource`."""
+
+    def __init__(self, opened: Any, address: str, identity: str) -> None:
+        self._opened = opened
+        self.address, self.size, self.identity = address, opened.size(), identity
+
+    async def fetch(self, position: int, view: memoryview) -> None:
+        """Fill `view` from a position on."""
+
+        def read() -> None:
+            data = self._opened.read_at(len(view), position)
+            view[: len(data)] = data
+            if len(data) < len(view):
+                raise StoreError(CHANGED, errno=errno.ESTALE, path=self.address)
+
+        await asyncio.to_thread(_of_hdfs, self.address, read)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._opened.close()
+
+
+def _of_hdfs(address: str, ask: Callable[[], T]) -> T:
+    """Ask libhdfs, and convert its errors."""
+    from pyarrow import ArrowException
+
+    try:
+        return ask()
+    except FileNotFoundError:
+        detail, code = "it does not exist: check the address", errno.ENOENT
+    except (OSError, ValueError, ArrowException) as error:
+        if isinstance(error, StoreError):
+            raise
+        text = " ".join(str(error).split())
+        detail, code = _NO_HDFS if "Unable to load lib" in text else f"the store failed: {text}", errno.EIO
+    kind = ReadError if code == errno.ENOENT else StoreError
+    raise kind(detail, errno=code, path=address)
