@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.file_outcomes import FileOutcomes
-from kafka_segments.cli.opened_files import Open, Readable, fast_rows_if_there, file_opener
-from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
-from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.cli.opened_files import GivenFiles, Readable, fast_rows_if_there, file_opener
+from kafka_segments.cli.selection import add_isolation_option, add_selection_options, conditions_of
+from kafka_segments.cli.sources import places_of
 from kafka_segments.core.formats.entries import Damage, Record
 from kafka_segments.core.segment.batch_records import ManyRows
-from kafka_segments.errors import (
-    KafkaFormatError,
-)
 from kafka_segments.log.findings import damage_words
-from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.templates import FIELDS, RecordFile, Template, unescaped
 
@@ -82,21 +76,20 @@ def run(arguments: argparse.Namespace) -> int:
     null = arguments.null if arguments.null is not None else "-" if arguments.base64 else "null"
     text = f"{{{arguments.what}}}" if arguments.template is None else arguments.template
     template = Template(text, null=unescaped(null), is_base64=arguments.base64)
-    offsets = RequestedOffsets.parse(arguments.offsets or ":")
-    times = time_of("--since", arguments.since), time_of("--until", arguments.until)
-    conditions = Conditions((), offsets.start, offsets.end, *times)
-    places = places_of(arguments)
-    options = {"check_crc": arguments.check_crc}
-    with file_opener(places, arguments.isolation, options) as way:
-        cat = _Cat(way, conditions, template, unescaped(arguments.delimiter), arguments.limit)
-        with console.printing():
-            files = list(files_of(places, arguments.files))
-            cat.files(files)
-            cat.flush()
+    conditions = conditions_of(arguments)
+    files = GivenFiles(places_of(arguments), arguments.files)
+    cat = _Cat(files, conditions, template, unescaped(arguments.delimiter), arguments.limit)
+    with (
+        console.printing(),
+        file_opener(files, arguments.isolation, {"check_crc": arguments.check_crc}) as open_file,
+    ):
+        for one in files.found:
             if not cat.is_over:
-                paths = [file.path for file in files if isinstance(file, GivenFile)]
-                cat.outcomes.report_gaps(places, paths, conditions.touches)
-    return cat.outcomes.status
+                files.read(open_file, one, cat.segment)
+        cat.flush()
+        if not cat.is_over:
+            files.report_gaps(conditions.touches)
+    return files.status
 
 
 class _Cat:
@@ -104,14 +97,13 @@ class _Cat:
 
     def __init__(
         self,
-        open_file: Open,
+        files: GivenFiles,
         conditions: Conditions,
         template: Template,
         delimiter: bytes,
         limit: int | None,
     ) -> None:
-        self.outcomes = FileOutcomes()
-        self._open, self._conditions = open_file, conditions
+        self._files, self._conditions = files, conditions
         self._template, self._delimiter, self._left = template, delimiter, limit
         self._rows = ManyRows(fast_rows_if_there)
         self._block: list[bytes] = []
@@ -122,22 +114,16 @@ class _Cat:
         """Whether the limit is reached."""
         return self._left == 0
 
-    def files(self, found: Sequence[GivenFile | KafkaFormatError]) -> None:
-        """Print the records of files; report those that cannot be opened on standard error."""
-        for one in found:
-            if self.is_over:
-                return
-            self.outcomes.read(self._open, one, self._segment)
-
     def flush(self) -> None:
         """Write what is kept."""
         block, self._block, self._len_block = self._block, [], 0
         console.write(b"".join(block))
         console.flush()
 
-    def _segment(self, segment: Readable) -> None:
+    def segment(self, segment: Readable) -> None:
+        """Print the records of a file."""
         file = RecordFile.of(segment.path)
-        for event in self.outcomes.events(segment, self._conditions.may_hold, self._rows):
+        for event in self._files.events(segment, self._conditions.may_hold, self._rows):
             if isinstance(event, Damage):
                 self._say_damage(event)
             elif isinstance(event, Record) and event.control is None and self._conditions.holds(event):
@@ -155,5 +141,5 @@ class _Cat:
 
     def _say_damage(self, damage: Damage) -> None:
         if self._conditions.touches(damage):
-            self.outcomes.damaged(damage)
+            self._files.damaged(damage)
             console.say(damage_words(damage))

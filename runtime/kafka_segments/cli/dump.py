@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
 from kafka_segments.cli import console, jsonl, parsing, text
-from kafka_segments.cli.file_outcomes import FileOutcomes
-from kafka_segments.cli.opened_files import Event, Open, Readable, fast_rows_if_there, file_opener
-from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option
-from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.cli.opened_files import Event, GivenFiles, Open, Readable, fast_rows_if_there, file_opener
+from kafka_segments.cli.selection import add_isolation_option, offsets_of
+from kafka_segments.cli.sources import GivenFile, places_of
 from kafka_segments.core.formats.entries import Batch, Damage, Record
-from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.batch_records import ManyRows
 from kafka_segments.core.segment.segment import Segment
-from kafka_segments.errors import (
-    KafkaFormatError,
-    OptionError,
-)
+from kafka_segments.errors import OptionError
 from kafka_segments.log.findings import damage_words
+from kafka_segments.search.conditions import Conditions
 
 __all__ = ["add_parser", "run"]
 
@@ -93,7 +89,7 @@ def _checked(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    offsets = None if arguments.offsets is None else RequestedOffsets.parse(arguments.offsets)
+    asked = None if arguments.offsets is None else Conditions((), *offsets_of(arguments.offsets))
     is_text = arguments.format == "text"
     options = {"check_crc": arguments.check_crc, "headers_only": arguments.headers_only}
     is_experimental = arguments.experimental_magic3
@@ -101,16 +97,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise OptionError("--experimental-magic3 reads files one by one, without --isolation read_committed")
     if arguments.headers_only and arguments.check_crc:
         console.say("--headers-only does not verify checksums: damage inside batches is not found")
-    places = places_of(arguments)
-    with file_opener(places, arguments.isolation, options, is_experimental=is_experimental) as way:
-        dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
-        with console.printing():
-            files = list(files_of(places, arguments.files))
-            dump.files(files)
-            console.flush()
-            if not is_experimental:  # the headers of other segments are read as Kafka's own formats
-                dump.gaps(places, [file.path for file in files if isinstance(file, GivenFile)])
-    return dump.outcomes.status
+    files = GivenFiles(places_of(arguments), arguments.files)
+    dump = _Dump(files, asked, is_text=is_text, headers_only=arguments.headers_only)
+    with (
+        console.printing(),
+        file_opener(files, arguments.isolation, options, is_experimental=is_experimental) as open_file,
+    ):
+        dump.all(open_file)
+        console.flush()
+        if not is_experimental:  # the headers of other segments are read as Kafka's own formats
+            files.report_gaps((asked or Conditions()).touches)
+    return files.status
 
 
 @dataclass(slots=True)
@@ -138,17 +135,16 @@ class _Dump:
     """Printer of files on standard output.
 
     Args:
-        offsets: what to print; None prints everything.
-        open_file: opens a file.
+        files: what to print.
+        asked: the offsets to print; None prints everything.
         is_text: print for people.
         headers_only: print no records.
     """
 
     def __init__(
-        self, offsets: RequestedOffsets | None, open_file: Open, *, is_text: bool, headers_only: bool
+        self, files: GivenFiles, asked: Conditions | None, *, is_text: bool, headers_only: bool
     ) -> None:
-        self.outcomes = FileOutcomes()
-        self._open = open_file
+        self._files, self._asked = files, asked
         self._headers_only = headers_only
         self._is_text = is_text
         # If both streams are terminals, damage is printed only once, in its place.
@@ -156,23 +152,20 @@ class _Dump:
             is_text and console.is_terminal(sys.stdout) and console.is_terminal(sys.stderr)
         )
         self._is_coloured = is_text and console.is_coloured(sys.stdout)
-        self._offsets = offsets
         self._rows = ManyRows(fast_rows_if_there)
         self._span = _Span()
 
-    def files(self, found: Sequence[GivenFile | KafkaFormatError]) -> None:
+    def all(self, open_file: Open) -> None:
         """Print files; report those that cannot be opened on standard error."""
-        for one in found:
-            if self._is_text and len(found) > 1 and isinstance(one, GivenFile):
+        for one in self._files.found:
+            if self._is_text and len(self._files.found) > 1 and isinstance(one, GivenFile):
                 console.write(text.file_line(one.path))
-            self.outcomes.read(self._open, one, self._segment)
-        if self._offsets is not None and not self._offsets.is_empty and not self._span.num_shown:
-            console.say(f"nothing is printed: --offsets {self._offsets} selects none of {self._span}")
-
-    def gaps(self, places: Places, paths: Sequence[str]) -> None:
-        """Report on standard error what segments of one partition lack between them."""
-        start, end = (None, None) if self._offsets is None else (self._offsets.start, self._offsets.end)
-        self.outcomes.report_gaps(places, paths, lambda gap: gap.touches(start, end))
+            self._files.read(open_file, one, self._segment)
+        if self._asked is None or self._span.num_shown:
+            return
+        start, end = ("" if one is None else one for one in (self._asked.start, self._asked.end))
+        if start == "" or start != end:
+            console.say(f"nothing is printed: --offsets {start}:{end} selects none of {self._span}")
 
     def _segment(self, segment: Readable) -> None:
         num_sound = num_damaged = 0
@@ -190,36 +183,35 @@ class _Dump:
                 console.write(text.line(event, is_coloured=self._is_coloured))
             else:
                 console.write(jsonl.line(event, segment.path))
-        if num_damaged and not num_sound and self._offsets is None and isinstance(segment, Segment):
+        if num_damaged and not num_sound and self._asked is None and isinstance(segment, Segment):
             console.say(f"{segment.path}: this does not look like a Kafka segment: it has no sound batch")
 
     def _selected(self, segment: Readable) -> Iterator[Event]:
-        if self._offsets is None:
+        if self._asked is None:
             return self._events(segment, None)
-        return _select(partial(self._events, segment), self._offsets, self._headers_only, self._span)
+        return _select(partial(self._events, segment), self._asked, self._headers_only, self._span)
 
     def _events(self, segment: Readable, wanted: Callable[[Batch], bool] | None) -> Iterator[Event]:
-        return self.outcomes.events(segment, wanted, self._rows)
+        return self._files.events(segment, wanted, self._rows)
 
     def _tell_damage(self, damage: Damage) -> None:
-        self.outcomes.damaged(damage)
+        self._files.damaged(damage)
         if self._is_damage_repeated:
             console.say(f"{damage_words(damage)}; {text.remedy(damage)}")
 
 
 def _select(
     events: Callable[[Callable[[Batch], bool]], Iterator[Event]],
-    offsets: RequestedOffsets,
+    asked: Conditions,
     headers_only: bool,
     span: _Span,
 ) -> Iterator[Event]:
     """Yield the events of a range: its records, their batches, and damage that may have lost some of it."""
 
     def may_hold(batch: Batch) -> bool:
-        first = batch.base_offset
-        if first is None and batch.previous_offset is not None:  # a wrapper of the old formats
-            first = batch.previous_offset + 1
-        return offsets.overlaps(first, batch.highest_offset)
+        if batch.base_offset is None and batch.previous_offset is not None:  # a wrapper of the old formats
+            batch = replace(batch, base_offset=batch.previous_offset + 1)
+        return asked.may_hold(batch)
 
     held: Batch | None = None
     for event in events(may_hold):
@@ -233,12 +225,12 @@ def _select(
                     yield event
                 held = None
         elif isinstance(event, Record):
-            if event.offset in offsets:
+            if asked.holds(event):
                 if held is not None:
                     yield held
                     held = None
                 yield event
-        elif isinstance(event, Damage) and event.touches(offsets.start, offsets.end):
+        elif isinstance(event, Damage) and asked.touches(event):
             if held is not None and held.position == event.position:
                 yield held
                 held = None

@@ -6,20 +6,18 @@ import argparse
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from typing import Any
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.file_outcomes import FileOutcomes
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
-from kafka_segments.cli.opened_files import CommittedFiles
-from kafka_segments.cli.selection import RequestedOffsets, add_isolation_option, add_selection_options
-from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.cli.opened_files import CommittedFiles, GivenFiles
+from kafka_segments.cli.selection import add_isolation_option, add_selection_options, conditions_of
+from kafka_segments.cli.sources import GivenFile, places_of
 from kafka_segments.core.formats.entries import Batch, Damage
-from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import (
     KafkaFormatError,
     OptionError,
@@ -27,7 +25,6 @@ from kafka_segments.errors import (
 from kafka_segments.log.findings import damage_words
 from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.log.log_dir import refuse_below_sources
-from kafka_segments.query.option_values import time_of
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import (
     Contains,
@@ -136,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
     conditions = _conditions(arguments)
     places = places_of(arguments)
     with console.waiting("listing segments"):
-        files = list(files_of(places, arguments.files))
+        files = GivenFiles(places, arguments.files)
     is_committed = arguments.isolation == "read_committed"
     if "-" in arguments.files and (arguments.to_segment is not None or arguments.jobs > 1 or is_committed):
         why = "standard input is read only once: write it to a file for --to-segment, --jobs or --isolation"
@@ -145,16 +142,16 @@ def run(arguments: argparse.Namespace) -> int:
         real = os.path.realpath(arguments.to_segment)
         refuse_below_sources(arguments.files, real, arguments.to_segment)
     output = output_of(arguments.format, directory=arguments.to_segment, is_count=arguments.count)
-    find = _Find(places, conditions, output, arguments)
+    find = _Find(files, conditions, output, arguments)
     with closing(output), console.printing():
         with ExitStack() as stack:
             show = _progress(arguments, stack)
             if is_committed:
                 options = {"check_crc": arguments.check_crc}
-                find.committed = stack.enter_context(CommittedFiles(places, options))
-            find.files(files, show)
+                find.committed = stack.enter_context(CommittedFiles(files, options))
+            find.search(show)
         output.finish(find.counts)
-    return find.outcomes.status
+    return files.status
 
 
 def _progress(arguments: argparse.Namespace, stack: ExitStack) -> Callable[[int, int], None]:
@@ -166,15 +163,7 @@ def _progress(arguments: argparse.Namespace, stack: ExitStack) -> Callable[[int,
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:
-    offsets = RequestedOffsets.parse(arguments.offsets or ":")
-    found = Conditions(
-        tuple(_tests(arguments)),
-        offsets.start,
-        offsets.end,
-        time_of("--since", arguments.since),
-        time_of("--until", arguments.until),
-        arguments.producer_id,
-    )
+    found = conditions_of(arguments, _tests(arguments), arguments.producer_id)
     if found == Conditions() and not arguments.count:
         raise OptionError("no condition is given: use --key, --text, --regex, --offsets or another one")
     return found
@@ -205,17 +194,17 @@ class _Find:
     """Search of files."""
 
     def __init__(
-        self, places: Places, conditions: Conditions, output: FindOutput, arguments: argparse.Namespace
+        self, files: GivenFiles, conditions: Conditions, output: FindOutput, arguments: argparse.Namespace
     ) -> None:
-        self.counts, self.outcomes = SearchCounts(), FileOutcomes()
-        self._places, self._conditions, self._output = places, conditions, output
+        self.counts = SearchCounts()
+        self._files, self._conditions, self._output = files, conditions, output
         self._limit: int | None = arguments.limit
         self._jobs: int = arguments.jobs
         self._checked: Checked = "candidates" if arguments.check_crc else "none"
         if arguments.all_crc:
             self._checked = "all"
         self.committed: CommittedFiles | None = None
-        self._task = FileTask(places, conditions, self._checked)
+        self._task = FileTask(files.places, conditions, self._checked)
         # Text has damage in its place; if both streams are terminals, that is enough.
         self._is_repeated = (
             arguments.format != "text" or arguments.count or not console.is_terminal(sys.stdout)
@@ -226,12 +215,11 @@ class _Find:
         num_found = self.counts.num_records + self.counts.num_raw_places
         return self._limit is not None and num_found >= self._limit
 
-    def files(self, given: Sequence[GivenFile | KafkaFormatError], show: Callable[[int, int], None]) -> None:
+    def search(self, show: Callable[[int, int], None]) -> None:
         """Search files; report those that cannot be opened on standard error."""
-        for one in given:
-            if isinstance(one, KafkaFormatError):
-                self.outcomes.refuse(one)
-        files = [one for one in given if isinstance(one, GivenFile)]
+        for one in self._files.failed():
+            self._files.refuse(one)
+        files = self._files.there()
         total, done = sum(map(_size_of, files)), 0
         with searches(self._task, files, self._jobs) as found:
             for file, events in zip(files, found, strict=True):
@@ -241,12 +229,11 @@ class _Find:
                     return
                 done += _size_of(file)
                 show(done, total)
-        paths = [file.path for file in files]
-        self.outcomes.report_gaps(self._places, paths, self._conditions.touches)
+        self._files.report_gaps(self._conditions.touches)
 
     def _events(self, events: Iterator[FileEvent], file: GivenFile) -> None:
         def read(batch: Batch) -> bytes:
-            with closing(file.open(self._places)) as source:
+            with closing(file.open(self._files.places)) as source:
                 return bytes(source.read(batch.position, batch.size))
 
         view: IsolatedSegment | None = None
@@ -255,7 +242,7 @@ class _Find:
                 with self.committed.open(file) as view:  # its answers need no open file
                     pass
             except KafkaFormatError as error:
-                self.outcomes.refuse(error.with_context(path=error.path or file.path))
+                self._files.refuse(error.with_context(path=error.path or file.path))
                 deque(events, 0)  # a process may send what it finds in the next file only then
                 return
         for event in console.waited(events, f"searching {file.path}"):
@@ -263,9 +250,9 @@ class _Find:
                 self.counts += event
             elif isinstance(event, UnusedIndex):
                 console.say(str(event.error))
-                self.outcomes.found()
+                self._files.note()
             elif isinstance(event, KafkaFormatError):
-                self.outcomes.refuse(event)
+                self._files.refuse(event)
             elif not (view and isinstance(event, FoundRecord)) or view.shows(event.batch, event.record):
                 self._take(event, read)
                 if self._is_over:
@@ -283,11 +270,11 @@ class _Find:
             num_undecided=isinstance(found, UndecidedPlace),
         )
         if isinstance(found, UndecidedPlace):
-            self.outcomes.found()
+            self._files.note()
             if self._is_repeated:
                 console.say(undecided_words(found))
         elif isinstance(found, Damage):
-            self.outcomes.damaged(found)
+            self._files.damaged(found)
             if self._is_repeated:
                 console.say(damage_words(found))
 

@@ -1,27 +1,32 @@
-"""Opened files at either isolation level, and the fastest decoder of records, for verbs that print them."""
+"""Files that a verb reads: opened at either isolation level, what is wrong with them, and the exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Protocol
 
 from kafka_segments.cli import console
-from kafka_segments.cli.sources import GivenFile
+from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.formats.file_names import is_address
 from kafka_segments.core.formats.on_damage import OnDamage
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.batch_records import Rows
+from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.core.segment.segment import Segment, fast_rows, open_segment
-from kafka_segments.errors import MissingExtraError
+from kafka_segments.errors import KafkaFormatError, MissingCodecError, MissingExtraError, OutputError
+from kafka_segments.log.given_files import gaps_between
 from kafka_segments.log.isolation_view import IsolatedSegment
+from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.open_partition import open_partition_of
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
 
-__all__ = ["CommittedFiles", "Event", "Open", "Readable", "fast_rows_if_there", "file_opener"]
+__all__ = ["CommittedFiles", "Event", "GivenFiles", "Open", "Readable", "fast_rows_if_there", "file_opener"]
 
 Event = Batch | Record | Damage | Padding
 
@@ -47,8 +52,8 @@ Open = Callable[[GivenFile], AbstractContextManager[Readable]]
 class CommittedFiles:
     """Opener of files at `read_committed`; consecutive files of a partition share its transactions."""
 
-    def __init__(self, places: Places, options: dict[str, bool]) -> None:
-        self._places, self._options = places, options
+    def __init__(self, files: GivenFiles, options: dict[str, bool]) -> None:
+        self._files, self._options = files, options
         self._partition: Partition | None = None
 
     def __enter__(self) -> CommittedFiles:
@@ -64,7 +69,7 @@ class CommittedFiles:
         if self._partition is None or not self._partition.holds(path):
             if self._partition is not None:
                 self._partition.close()
-            self._partition = open_partition_of(self._places, path, **self._options)
+            self._partition = open_partition_of(self._files.places, path, self._files.listed, **self._options)
             if not self._partition.is_whole:
                 console.say(
                     f"{path}: not a live segment in a partition's directory, so transactions are judged by "
@@ -75,14 +80,14 @@ class CommittedFiles:
 
 @contextmanager
 def file_opener(
-    places: Places, isolation: str, options: dict[str, bool], *, is_experimental: bool = False
+    files: GivenFiles, isolation: str, options: dict[str, bool], *, is_experimental: bool = False
 ) -> Iterator[Open]:
     """Yield what opens files at an isolation level."""
     if isolation == "read_committed":
-        with CommittedFiles(places, options) as committed:
+        with CommittedFiles(files, options) as committed:
             yield committed.open
     else:
-        yield partial(_open_given, places, options, is_experimental)
+        yield partial(_open_given, files.places, options, is_experimental)
 
 
 def _open_given(places: Places, options: dict[str, bool], is_experimental: bool, file: GivenFile) -> Segment:
@@ -91,6 +96,91 @@ def _open_given(places: Places, options: dict[str, bool], is_experimental: bool,
         return open_segment_of(places, file.segment, **options)
     source = places.open(file.path) if is_address(file.path) else file.path
     return open_segment(source, closes_source=True, **options, experimental_magic3=is_experimental)
+
+
+class GivenFiles:
+    """Files that a verb reads one after the other.
+
+    Attributes:
+        places: opens them.
+        found: in their order; or what is wrong with a path that was given.
+        listed: the copies in the directories that were given.
+        status: the greatest exit status of what was read so far.
+    """
+
+    def __init__(self, places: Places, given: Sequence[str]) -> None:
+        self.places = places
+        self.listed: list[PartitionCopy] = []
+        self.found = list(files_of(places, given, self.listed))
+        self.status = console.CLEAN
+        self._said: set[str] = set()
+        self._seen: dict[str, MisplacedBatches] = {}
+
+    def there(self) -> list[GivenFile]:
+        """Return those that were found."""
+        return [one for one in self.found if isinstance(one, GivenFile)]
+
+    def failed(self) -> list[KafkaFormatError]:
+        """Return what is wrong with paths."""
+        return [one for one in self.found if isinstance(one, KafkaFormatError)]
+
+    def note(self, status: int = console.FINDINGS) -> None:
+        """Note a status."""
+        self.status = max(self.status, status)
+
+    def damaged(self, damage: Damage) -> None:
+        """Note the status of damage; what a codec is missing for is not damaged."""
+        is_missing = isinstance(damage.error, MissingCodecError)
+        self.note(console.NOT_OPENED if is_missing else console.FINDINGS)
+
+    def refuse(self, error: KafkaFormatError) -> None:
+        """Report a file that cannot be read; once for all files of a directory that cannot be listed."""
+        if str(error) not in self._said:
+            console.say(str(error))
+        self._said.add(str(error))
+        self.note(console.NOT_OPENED)
+
+    def read(
+        self, open_file: Open, file: GivenFile | KafkaFormatError, work: Callable[[Readable], None]
+    ) -> None:
+        """Open a file and do some work with it; what is wrong with the file is reported.
+
+        One that was given by its own name has to be a log.
+
+        Raises:
+            OutputError: the work's output cannot be written.
+        """
+        if isinstance(file, KafkaFormatError):
+            self.refuse(file)
+            return
+        try:
+            if file.segment is None:
+                refuse_other_file(file.path)
+            with open_file(file) as segment:
+                if isinstance(segment, Segment) and file.segment is None:
+                    check_is_log(segment)
+                work(segment)
+        except OutputError:
+            raise
+        except KafkaFormatError as error:
+            self.refuse(error.with_context(path=error.path or file.path))
+
+    def events(
+        self, segment: Readable, wanted: Callable[[Batch], bool] | None, rows: Rows | None
+    ) -> Iterator[Event]:
+        """Yield the events of a file, also its batches whose offsets are those of another one."""
+        misplaced = MisplacedBatches()
+        if isinstance(segment, Segment):  # an isolated view reports misplaced batches itself
+            self._seen[os.path.normpath(segment.path)] = misplaced
+        return misplaced.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=rows))
+
+    def report_gaps(self, touches: Callable[[Damage], bool]) -> None:
+        """Report what segments of one partition lack between them, as far as that was asked for."""
+        paths = [file.path for file in self.there()]
+        for gap in gaps_between(self.places, paths, self._seen, self.listed):
+            if touches(gap):
+                self.note()
+                console.say(str(gap.error))
 
 
 def fast_rows_if_there() -> Rows | None:

@@ -4,50 +4,46 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable
 
 from kafka_segments.errors import OptionError
+from kafka_segments.query.option_values import time_of
+from kafka_segments.search.conditions import Conditions
+from kafka_segments.search.content_tests import ContentTest
 
-__all__ = ["RequestedOffsets", "add_isolation_option", "add_selection_options"]
+__all__ = ["add_isolation_option", "add_selection_options", "conditions_of", "offsets_of"]
 
 
-class RequestedOffsets:
-    """A range of offsets `start <= offset < end`; None is open.
+def offsets_of(words: str) -> tuple[int | None, int | None]:
+    """Parse `A:B`, `A:` or `:B`: offsets from A on and below B; None is open.
+
+    Raises:
+        OptionError: anything else.
 
     Example:
-        >>> RequestedOffsets.parse("5:").start
-        5
+        >>> offsets_of("5:")
+        (5, None)
     """
+    match = re.fullmatch(r"(-?\d{1,20})?:(-?\d{1,20})?", words, re.ASCII)
+    if match is None:
+        raise OptionError(f"--offsets {words!r} is not A:B, A: or :B with numbers")
+    start, end = (None if group is None else int(group) for group in match.groups())
+    if start is not None and end is not None and start > end:
+        raise OptionError(f"--offsets {words!r} ends before it begins")
+    return start, end
 
-    def __init__(self, start: int | None, end: int | None) -> None:
-        self.start = start
-        self.end = end
 
-    @classmethod
-    def parse(cls, words: str) -> RequestedOffsets:
-        """Parse `A:B`, `A:` or `:B`; raise `OptionError` for anything else."""
-        match = re.fullmatch(r"(-?\d{1,20})?:(-?\d{1,20})?", words, re.ASCII)
-        if match is None:
-            raise OptionError(f"--offsets {words!r} is not A:B, A: or :B with numbers")
-        start, end = (None if group is None else int(group) for group in match.groups())
-        if start is not None and end is not None and start > end:
-            raise OptionError(f"--offsets {words!r} ends before it begins")
-        return cls(start, end)
+def conditions_of(
+    arguments: argparse.Namespace, tests: Iterable[ContentTest] = (), producer_id: int | None = None
+) -> Conditions:
+    """Return the conditions by `add_selection_options`, and others.
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the range contains no offset."""
-        return self.start is not None and self.start == self.end
-
-    def __str__(self) -> str:
-        return ":".join("" if one is None else str(one) for one in (self.start, self.end))
-
-    def __contains__(self, offset: int) -> bool:
-        return self.overlaps(offset, offset)
-
-    def overlaps(self, first: int | None, last: int) -> bool:
-        """Return whether an offset of `first` (None: unknown) to `last` may be in the range."""
-        after_start = self.start is None or last >= self.start
-        return after_start and (self.end is None or first is None or first < self.end)
+    Raises:
+        OptionError: a value that is none.
+    """
+    offsets = offsets_of(arguments.offsets or ":")
+    times = time_of("--since", arguments.since), time_of("--until", arguments.until)
+    return Conditions(tuple(tests), *offsets, *times, producer_id)
 
 
 def add_selection_options(parser: argparse._ActionsContainer) -> None:

@@ -11,12 +11,11 @@ from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import delayed_progress, is_drawn
 from kafka_segments.cli.output import Line, print_lines
 from kafka_segments.cli.salvage import add_source_options
-from kafka_segments.cli.selection import RequestedOffsets, add_selection_options
+from kafka_segments.cli.selection import add_selection_options, conditions_of
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.errors import OptionError
-from kafka_segments.query.option_values import time_of
 
 if TYPE_CHECKING:
     from kafka_segments.salvage.slicing import Sliced
@@ -65,13 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.offsets is None and arguments.since is None and arguments.until is None:
         raise OptionError("no range is given: use --offsets A:B, --since TIME, --until TIME")
-    offsets = RequestedOffsets.parse(arguments.offsets or ":")
-    wanted = SliceRange(
-        0 if offsets.start is None else offsets.start,
-        NO_END if offsets.end is None else offsets.end,
-        time_of("--since", arguments.since),
-        time_of("--until", arguments.until),
-    )
+    asked = conditions_of(arguments)
+    end = NO_END if asked.end is None else asked.end
+    wanted = SliceRange(asked.start or 0, end, asked.since, asked.until)
     is_bar = is_drawn(arguments)
     places = places_of(arguments)
     with ExitStack() as stack:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 
 from kafka_segments.cli import console, parsing
 from kafka_segments.core.formats.file_names import TIERED_NAME, is_address
@@ -18,7 +19,7 @@ from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
-from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.model import PartitionCopy, StoredSegment
 from kafka_segments.log.opening import open_stored
 
 __all__ = ["GivenFile", "files_of", "matches_of", "paths_of", "places_of"]
@@ -93,8 +94,15 @@ def paths_of(places: Places, given: Sequence[str]) -> Iterator[str | KafkaFormat
             yield error
 
 
-def files_of(places: Places, given: Sequence[str]) -> Iterator[GivenFile | KafkaFormatError]:
+def files_of(
+    places: Places, given: Sequence[str], listed: list[PartitionCopy] | None = None
+) -> Iterator[GivenFile | KafkaFormatError]:
     """The files to read, in order: of a directory its segments, partition by partition.
+
+    Args:
+        places: lists directories, and opens stores.
+        given: paths, addresses and patterns.
+        listed: receives the copies in directories.
 
     Yields:
         A file; or what is wrong with one that was given.
@@ -106,7 +114,10 @@ def files_of(places: Places, given: Sequence[str]) -> Iterator[GivenFile | Kafka
             if TIERED_NAME.fullmatch(path.rpartition("/")[2]):
                 yield _of_tier(places, path)
             elif _is_directory(places, path):
-                yield from _listed(places, path)
+                copies = discover(places, [path], prefer_names=True)
+                if listed is not None:
+                    listed += copies
+                yield from chain.from_iterable(map(_files_in, copies))
             else:
                 yield GivenFile(path)
         except KafkaFormatError as error:
@@ -120,12 +131,11 @@ def _is_directory(places: Places, path: str) -> bool:
     return entry is not None and entry.is_directory
 
 
-def _listed(places: Places, path: str) -> Iterator[GivenFile]:
-    for copy in discover(places, [path], prefer_names=True):
-        for one in of_kinds(copy.findings, *LEFT_OUT_KINDS) if copy.is_tiered else ():
-            console.say(f"{one.path}: left out: {one.detail}")
-        for segment in copy.segments:
-            yield GivenFile(segment.path, segment)
+def _files_in(copy: PartitionCopy) -> Iterator[GivenFile]:
+    for one in of_kinds(copy.findings, *LEFT_OUT_KINDS) if copy.is_tiered else ():
+        console.say(f"{one.path}: left out: {one.detail}")
+    for segment in copy.segments:
+        yield GivenFile(segment.path, segment)
 
 
 def _of_tier(places: Places, path: str) -> GivenFile:

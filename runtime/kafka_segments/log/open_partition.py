@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
 from kafka_segments.log.log_dir import segments_in
-from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredSegment
+from kafka_segments.log.model import LogPiece, PartitionCopy, PartitionLog, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.replicas import resolve
@@ -84,7 +85,9 @@ def open_log(places: Places, log: PartitionLog, outcomes_from: str = "records", 
     return Partition(log, places, partial(open_segment_of, places, **options), outcomes_from)
 
 
-def open_partition_of(places: Places, path: str, **options: Any) -> Partition:
+def open_partition_of(
+    places: Places, path: str, listed: Sequence[PartitionCopy] = (), **options: Any
+) -> Partition:
     """Open the partition of a live segment's file.
 
     Any other file (by its name, or its directory's) and standard input are a partition by themselves, with
@@ -93,12 +96,13 @@ def open_partition_of(places: Places, path: str, **options: Any) -> Partition:
     Args:
         places: opens files.
         path: the path or address of the file; `-` is standard input.
+        listed: copies whose directories were listed before.
         options: see `open_segment_of`.
 
     Raises:
         ReadError: the file or its directory cannot be opened.
     """
-    log = PartitionLog("", -1, ()) if path == "-" else log_in(places, directory_of(path))
+    log = PartitionLog("", -1, ()) if path == "-" else log_in(places, directory_of(path), listed=listed)
     wanted = real_path(path)
     own = next((piece.segment for piece in log.pieces if real_path(piece.segment.path) == wanted), None)
     if log.topic and own is not None:
@@ -115,19 +119,28 @@ def open_partition_of(places: Places, path: str, **options: Any) -> Partition:
     return Partition(log, places, open_alone, is_whole=False)
 
 
-def log_in(places: Places, directory: str, skipped: list[SkippedFiles] | None = None) -> PartitionLog:
+def log_in(
+    places: Places,
+    directory: str,
+    skipped: list[SkippedFiles] | None = None,
+    listed: Sequence[PartitionCopy] = (),
+) -> PartitionLog:
     """Return the log of the segments in a directory; without a topic if its name is not a partition's.
 
     Args:
         places: lists it.
         directory: path or address.
         skipped: receives the skipped files; None logs them.
+        listed: copies whose directories were listed before; where it is one of these, it is not listed again.
 
     Raises:
         ReadError: it cannot be listed.
     """
+    copies = [one for one in listed if any(directory_of(file.path) == directory for file in one.segments)]
     try:
-        logs = resolve(places, discover(places, [directory], skipped=skipped, prefer_names=True))
+        if not copies:
+            copies = discover(places, [directory], skipped=skipped, prefer_names=True)
+        logs = resolve(places, copies)
     except OptionError:
         logs = []
     if len(logs) == 1:
