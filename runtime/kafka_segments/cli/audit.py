@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.output import print_table
 from kafka_segments.cli.table_argument import table_of
-from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.formats.file_names import absolute_path
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.query.table_words import COUNTS
 
@@ -64,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         partitions, problems = audit_table(table, history)
     compared: list[ComparedPartition] = []
     if arguments.sources:
-        paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
+        paths = list(map(absolute_path, arguments.sources))
         with console.waiting("reading logs"):
             settings = store_settings(parsing.named_options(arguments.option, ()))
             compared = list(audit_logs(table, history, partitions, paths, settings))

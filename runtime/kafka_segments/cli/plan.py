@@ -19,7 +19,7 @@ from kafka_segments.cli.output import (
     print_lines,
 )
 from kafka_segments.cli.text import counted
-from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.formats.file_names import absolute_path
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError
@@ -176,7 +176,7 @@ def _logs(
     if arguments.take_snapshot is not None:
         taken_to = os.path.realpath(arguments.take_snapshot)
         refuse_below_sources(arguments.sources, taken_to, arguments.take_snapshot)
-    paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
+    paths = list(map(absolute_path, arguments.sources))
     # A snapshot has all that the sources hold.
     is_merged = None if arguments.take_snapshot is None else lambda _topic: True
     logs = logs_asked_for(places, paths, query, files, skipped, is_merged=is_merged)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import kafka_segments
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import checked_file, is_single_file
-from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.formats.file_names import absolute_path, is_address
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.core.io.store_settings import store_settings
@@ -90,8 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
     options = parsing.named_options(arguments.option, _OPTIONS)
     places = Places(store_settings(options))
     skipped: list[SkippedFiles] = []
+    checkpoints = Checkpoints(places)
     with console.waiting("listing segments"):
-        logs = list(_logs(arguments, options, places, skipped))
+        logs = list(_logs(arguments, options, places, skipped, checkpoints))
     totals = ReportTotals(arguments.max_partitions)
     _add_all(totals, logs, places, arguments)
     facts = PageFacts(
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuple(map(str, skipped)),
         log_dirs_of(places, (log for log, _is_whole in logs)),
     )
-    _add_gone(totals, [path for path, *_what in facts.log_dirs], places, arguments)
+    _add_gone(totals, [path for path, *_what in facts.log_dirs], checkpoints, arguments)
     with console.waiting("drawing charts"):
         page = page_of(totals, facts)
     _write(page.encode("utf-8", "backslashreplace"), destination, arguments.output)
@@ -145,18 +146,21 @@ def _add_all(
 
 
 def _add_gone(
-    totals: ReportTotals, log_dirs: Sequence[str], places: Places, arguments: argparse.Namespace
+    totals: ReportTotals, log_dirs: Sequence[str], checkpoints: Checkpoints, arguments: argparse.Namespace
 ) -> None:
     """Note what is gone from the log directories that are to be reported as a whole."""
     if query_of(parsing.options_of(arguments)).topics == Topics():
-        checkpoints = Checkpoints(places, logs_unused=False)
-        given = {one.rstrip("/") if is_address(one) else os.path.abspath(one) for one in arguments.sources}
+        given = {absolute_path(one).rstrip("/") for one in arguments.sources}
         for path in (one for one in log_dirs if one.rstrip("/") in given):
             totals.miss(checkpoints.gone_from(path))
 
 
 def _logs(
-    arguments: argparse.Namespace, options: dict[str, str], places: Places, skipped: list[SkippedFiles]
+    arguments: argparse.Namespace,
+    options: dict[str, str],
+    places: Places,
+    skipped: list[SkippedFiles],
+    checkpoints: Checkpoints,
 ) -> Iterator[tuple[PartitionLog, bool]]:
     """Yield the logs at the paths, and whether each has all of its segments.
 
@@ -165,12 +169,21 @@ def _logs(
     single = [path for path in arguments.sources if is_single_file(path)]
     others = [path for path in arguments.sources if path not in single]
     query = query_of(parsing.options_of(arguments))
-    paths = [path if is_address(path) else os.path.abspath(path) for path in others]
+    paths = list(map(absolute_path, others))
     if paths:
         is_all = query.topics == Topics()  # the verdict is about internal topics, too
         is_merged = (lambda _topic: True) if is_all else None
         files = files_of(options)
-        found = logs_asked_for(places, paths, query, files, skipped, prefer_names=True, is_merged=is_merged)
+        found = logs_asked_for(
+            places,
+            paths,
+            query,
+            files,
+            skipped,
+            prefer_names=True,
+            checkpoints=checkpoints,
+            is_merged=is_merged,
+        )
         chosen = [log for log in (found if is_all else select(found, query.topics)[0]) if log.pieces]
         if not chosen and not single:
             raise OptionError("there is no segment to report on in these paths", path=", ".join(paths))

@@ -13,7 +13,7 @@ from functools import partial, wraps
 from typing import ParamSpec, TypeVar
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.core.formats.file_names import is_address, parse_directory_name
+from kafka_segments.core.formats.file_names import absolute_path, parse_directory_name
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import (
     ExpiredOffsetsError,
@@ -241,7 +241,7 @@ def _logs(request: Request, places: Places) -> tuple[list[PartitionLog], list[Pa
     """The logs to read, and those of internal topics that were not named."""
     skipped: list[SkippedFiles] = []
     topics = request.query.topics
-    paths = [path if is_address(path) else os.path.abspath(path) for path in request.sources]
+    paths = list(map(absolute_path, request.sources))
     is_hidden = _is_internal(request.sources, topics)
     found = logs_asked_for(
         places,

@@ -69,6 +69,7 @@ def discover(
     *,
     prefer_names: bool = False,
     logs_unused: bool = True,
+    checkpoints: Checkpoints | None = None,
 ) -> list[PartitionCopy]:
     """Find the copies of partitions at some paths.
 
@@ -81,6 +82,7 @@ def discover(
         skipped: receives the skipped files; None logs them, except those about to be deleted.
         prefer_names: take a path that exists as it is, also with the characters of a pattern.
         logs_unused: log files beside segments that cannot be used. The findings of the copies have them, too.
+        checkpoints: reads those of the log directories, and keeps them for the caller.
 
     Returns:
         Copies by topic, number and path; without segments if the options left them out.
@@ -108,7 +110,7 @@ def discover(
     else:
         skipped[:] = finder.skipped.found
     file_filter = _FileFilter(options)
-    checkpoints = Checkpoints(places, logs_unused=logs_unused)
+    checkpoints = checkpoints or Checkpoints(places, logs_unused=logs_unused)
     reader = _Reader(places, file_filter, checkpoints, logs_unused=logs_unused)
     directories = list(finder.found.values())
     far = next((one.path for one in directories if is_address(one.path)), "")

@@ -10,6 +10,7 @@ from typing import TypeVar
 from kafka_segments.core.formats.file_names import name_in, parse_directory_name
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import OptionError
+from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogPiece, PartitionCopy, PartitionLog
@@ -34,6 +35,7 @@ def logs_asked_for(
     skipped: list[SkippedFiles] | None = None,
     *,
     prefer_names: bool = False,
+    checkpoints: Checkpoints | None = None,
     is_merged: Callable[[str], bool] | None = None,
     is_needed: Callable[[str, int | None], bool] | None = None,
     otherwise: Callable[[PartitionLog, OptionError], PartitionLog] | None = None,
@@ -49,6 +51,7 @@ def logs_asked_for(
         files: options for the choice of files.
         skipped: see `discover`.
         prefer_names: see `discover`.
+        checkpoints: see `discover`.
         is_merged: whether copies of a topic are compared and merged; None: of those that the query selects.
         is_needed: whether a topic (with None for the partition) or a partition may have rows that the caller
             keeps; None is of all.
@@ -74,7 +77,9 @@ def logs_asked_for(
     left_out: list[SkippedFiles] = []
 
     def copies_of(wanted: Wanted | None) -> list[PartitionCopy]:
-        return discover(places, paths, files, wanted, left_out, prefer_names=prefer_names)
+        return discover(
+            places, paths, files, wanted, left_out, prefer_names=prefer_names, checkpoints=checkpoints
+        )
 
     copies = copies_of(is_wanted)
     is_narrowed = bool(query.conditions) or is_needed is not None

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from math import inf
 
-from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.formats.file_names import absolute_path
 
 __all__ = ["MAX_DUMPS", "Step", "dump_steps", "next_steps", "shell_word"]
 
@@ -25,7 +25,7 @@ def next_steps(paths: Sequence[str], *, is_damaged: bool, is_live: bool) -> list
         is_damaged: something can be salvaged.
         is_live: a broker has some of it open.
     """
-    sources = " ".join(shell_word(path if is_address(path) else os.path.abspath(path)) for path in paths)
+    sources = " ".join(shell_word(absolute_path(path)) for path in paths)
     verify = f"kafka-segments verify{' --live' * is_live} {sources}"
     steps = [(verify, "runs every check on every copy, and says whether a broker starts")]
     if is_damaged:

@@ -26,6 +26,7 @@ __all__ = [
     "TopicName",
     "TopicPartition",
     "above",
+    "absolute_path",
     "directory_of",
     "is_address",
     "name_in",
@@ -100,6 +101,11 @@ def is_address(path: str) -> bool:
 def real_path(path: str) -> str:
     """The real path of a local path; an address in its normal form."""
     return path.rstrip("/") if is_address(path) else os.path.realpath(path)
+
+
+def absolute_path(path: str) -> str:
+    """A local path from the root on, with its links; an address as it is."""
+    return path if is_address(path) else os.path.abspath(path)
 
 
 def name_in(path: str) -> str:
