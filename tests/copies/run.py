@@ -6,94 +6,58 @@ case stay there.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
-import time
-from collections import Counter
-from collections.abc import Iterable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.copies.cases import Case, make_case
+from tests import numbered
+from tests.copies.cases import make_case
 from tests.copies.judge import Judging
-from tests.copies.result import Salvager, salvaged, verified
-from tests.invariant.run import SHARED_MEMORY
+from tests.copies.result import salvaged, verified
 from tests.invariant.verbs import quiet_logs
+from tests.numbered import Judge, Report
 
 MADE = "made"
+DONE, LAWFUL, OF_CASES = "done", "lawful", "cases"
+PLAIN = "judged without a rule"
 
 
-@dataclass
-class Report:
-    """What a run has seen."""
+@contextmanager
+def session(seed: int, keep: Path | None = None) -> Iterator[Judge]:
+    """Salvage copies, and judge what was made of them."""
+    with numbered.folder("copies-") as place, quiet_logs():
 
-    faults: list[str] = field(default_factory=list)
-    kinds: Counter[str] = field(default_factory=Counter)
-    lawful: Counter[str] = field(default_factory=Counter)
-    num_cases: int = 0
-    num_plain: int = 0
-    seconds: float = 0
+        def one(number: int, report: Report) -> None:
+            _one(seed, number, place if keep is None else keep / str(number), report)
 
-    def table(self) -> str:
-        """How often each operation was done, and each rule used."""
-        lines = [
-            "done: " + ", ".join(f"{name} {count}" for name, count in sorted(self.kinds.items())),
-            "lawful: " + ", ".join(f"{name} {count}" for name, count in sorted(self.lawful.items())),
-            f"{self.num_cases} cases, {self.num_plain} judged without a rule, "
-            f"{1000 * self.seconds / max(1, self.num_cases):.1f} ms each, {len(self.faults)} faults",
-        ]
-        return "\n".join(lines)
+        yield numbered.each(one)
 
 
-def go_through(
-    seed: int, numbers: Iterable[int], salvager: Salvager = salvaged, keep: Path | None = None
-) -> Report:
-    """Judge the cases of some numbers."""
-    report = Report()
-    started = time.process_time()
-    with ExitStack() as stack:
-        base = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="copies-", dir=base)))
-        stack.enter_context(quiet_logs())
-        for number in numbers:
-            case = make_case(seed, number)
-            _one(case, folder if keep is None else keep / str(number), report, salvager)
-    report.seconds = time.process_time() - started
-    return report
-
-
-def _one(case: Case, folder: Path, report: Report, salvager: Salvager) -> None:
-    roots = case.write(folder)
-    report.num_cases += 1
-    report.kinds.update(kind for kinds in case.done for kind in kinds)
+def _one(seed: int, number: int, place: Path, report: Report) -> None:
+    case = make_case(seed, number)
+    roots = case.write(place)
+    report.counts[DONE].update(kind for kinds in case.done for kind in kinds)
     try:
-        result = salvager(roots, folder / MADE, case.sound.name)
+        result = salvaged(roots, place / MADE, case.sound.name)
         verdict = Judging(case, roots, result).run()
-        if result.status == 0 and salvager is salvaged:
-            found = verified(folder / MADE)
+        if result.status == 0:
+            found = verified(place / MADE)
             verdict.faults += [f"status 0, but verify finds {one}" for one in found[:1]]
     except Exception as error:
         report.faults.append(f"{type(error).__name__}: {error}\n    {case}")
         return
-    report.lawful.update(verdict.lawful)
-    report.num_plain += not verdict.lawful
+    report.counts[LAWFUL].update(verdict.lawful)
+    report.counts[OF_CASES][PLAIN] += not verdict.lawful
     report.faults += [f"{fault}\n    {case}" for fault in verdict.faults]
 
 
 def _main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
+    parser = numbered.parser(__doc__)
     parser.add_argument("--keep", type=Path)
-    arguments = parser.parse_args()
-    numbers = range(arguments.first, arguments.first + arguments.count)
-    report = go_through(arguments.seed, numbers, keep=arguments.keep)
-    print(*report.faults, sep="\n")
-    print(report.table())
-    return 1 if report.faults else 0
+    options = parser.parse_args()
+    found = numbered.go_through(session(options.seed, options.keep), numbered.numbers_of(options))
+    return numbered.told(found)
 
 
 if __name__ == "__main__":

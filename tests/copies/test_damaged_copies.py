@@ -14,31 +14,29 @@ from tests import forms
 from tests.copies.lawful import overused
 from tests.copies.open_faults import OPEN
 from tests.copies.operations import KINDS
-from tests.copies.run import go_through
+from tests.copies.run import DONE, LAWFUL, OF_CASES, PLAIN, session
+from tests.numbered import blocks, go_through
 
-NUM_CASES = forms.pick(2_000, 50_000)
-LEN_BLOCK = forms.pick(500, 2_500)
-"""Cases of one test: those that run beside each other take the next."""
 SEED = forms.pick(0, 739_943)
 """The same cases in every run. Others: `python -m tests.copies.run` with another seed."""
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(0, NUM_CASES, LEN_BLOCK))
-def test_copies_make_the_partition(first: int, tell: Callable[[str, Counter[str]], None]) -> None:
-    numbers = [one for one in range(first, first + LEN_BLOCK) if one not in OPEN or not forms.IS_FULL]
-    report = go_through(SEED, numbers)
-    counts = Counter({f"cases of seed {SEED}": report.num_cases, "without a rule": report.num_plain})
+@pytest.mark.parametrize("block", blocks((2_000, 500), (50_000, 2_500)), ids=str)
+def test_copies_make_the_partition(block: range, tell: Callable[[str, Counter[str]], None]) -> None:
+    numbers = [one for one in block if one not in OPEN or not forms.IS_FULL]
+    report = go_through(session(SEED), numbers)
+    lawful, plain = report.counts[LAWFUL], report.counts[OF_CASES][PLAIN]
+    counts = Counter({f"cases of seed {SEED}": report.num_cases, "without a rule": plain})
     counts["seconds"] = round(report.seconds)
-    tell("damaged copies, salvaged", counts + report.lawful)
-    assert not report.faults, "\n".join([f"{len(report.faults)} faults", *report.faults[:10]])
-    assert report.num_cases == len(numbers)
-    assert report.num_plain > LEN_BLOCK / 2, "most cases need no rule that lets something pass"
-    assert overused(report.lawful, LEN_BLOCK) == [], "salvage sees less of the truth than it did"
-    assert report.kinds.keys() == KINDS.keys(), "each kind of operation was done"
+    tell("damaged copies, salvaged", counts + lawful)
+    report.check(len(numbers))
+    assert plain > len(block) / 2, "most cases need no rule that lets something pass"
+    assert overused(lawful, len(block)) == [], "salvage sees less of the truth than it did"
+    assert report.counts[DONE].keys() == KINDS.keys(), "each kind of operation was done"
 
 
 @pytest.mark.long(short=False)
 def test_open_faults_are_still_there() -> None:
-    mended = [number for number in OPEN if not go_through(SEED, [number]).faults]
+    mended = [number for number in OPEN if not go_through(session(SEED), [number]).faults]
     assert mended == [], "take them out of tests/copies/open_faults.py"

@@ -10,7 +10,8 @@ from unittest import mock
 import pytest
 from tests.copies.cases import make_case
 from tests.copies.lawful import overused
-from tests.copies.run import Report, go_through
+from tests.copies.run import LAWFUL, session
+from tests.numbered import Report, go_through
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.file_names import NO_END
@@ -78,7 +79,7 @@ def judged(numbers: list[int], patches: list[Patch]) -> Report:
     with ExitStack() as stack:
         for where, name, taken_out in patches:
             stack.enter_context(mock.patch.object(where, name, taken_out))
-        return go_through(SEED, numbers)
+        return go_through(session(SEED), numbers)
 
 
 @pytest.mark.parametrize(
@@ -100,5 +101,5 @@ def test_without_a_mend_its_faults_are_found(patches: list[Patch], numbers: list
 
 def test_without_their_mend_wrong_epochs_are_more_than_may_be() -> None:
     numbers = of_kinds("leader_epoch", "other_epochs", "false_epochs")
-    assert overused(judged(numbers, []).lawful, len(numbers)) == []
-    assert overused(judged(numbers, EPOCHS).lawful, len(numbers)) == ["epoch_is_told"]
+    assert overused(judged(numbers, []).counts[LAWFUL], len(numbers)) == []
+    assert overused(judged(numbers, EPOCHS).counts[LAWFUL], len(numbers)) == ["epoch_is_told"]

@@ -18,6 +18,7 @@ from tests.fuzz import inputs, seeds
 from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
 from tests.made.recorded import VECTORS
+from tests.numbered import MEMORY
 from tests.query.logs import PLACES, log_of
 
 from kafka_segments import Damage, Record, open_segment
@@ -29,7 +30,6 @@ from kafka_segments.query.committed import read_committed
 from kafka_segments_generated import columns
 
 PARTITIONS = ("transactions-0", "transactions-1", "open-transaction-0")
-MEMORY = Path("/dev/shm")
 LARGEST = 20_000
 
 

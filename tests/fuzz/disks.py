@@ -20,9 +20,9 @@ from typing import Any
 from unittest import mock
 
 from tests.fuzz import checks
-from tests.fuzz.beside import MEMORY
 from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
+from tests.numbered import MEMORY
 from tests.salvage.accounts import salvaged
 from tests.verify.test_plants import verified
 

@@ -14,7 +14,7 @@ from random import Random
 
 import crc32c
 from tests.fuzz import seeds
-from tests.fuzz.anatomy import Anatomy, dissect, magic_place, record_fields
+from tests.fuzz.anatomy import MAGIC_AT, Anatomy, dissect, record_fields
 from tests.fuzz.edits import edited
 from tests.made.codecs import FORMS, IDS, codec_of
 
@@ -73,7 +73,7 @@ def _under_checksum(dice: Random, anatomy: Anatomy, depth: int) -> tuple[bytes, 
         content, fields = plain
         changed = edited(dice, content, fields, (_other(dice).data,)) if dice.randrange(10) else content
         form = dice.choice([*FORMS])
-        payload = _pack(form, changed, 2 if anatomy.content == REPEATED else anatomy.data[magic_place()])
+        payload = _pack(form, changed, 2 if anatomy.content == REPEATED else anatomy.data[MAGIC_AT])
         return sealed(dice, anatomy, _with_payload(anatomy, payload, NUMBER[codec_of(form)]))
     start, end = anatomy.payload
     return sealed(dice, anatomy, _with_payload(anatomy, edited(dice, anatomy.data[start:end]), None))
@@ -105,13 +105,11 @@ def plain_of(anatomy: Anatomy) -> tuple[bytes, tuple] | None:  # type: ignore[ty
         return (payload, ()) if anatomy.content == REPEATED else None
     name = kafka_log_segment.CONTENTS[anatomy.content].codecs[anatomy.codec]
     try:
-        plain = (
-            decompress(name, payload, max_size=1 << 20, magic=anatomy.data[magic_place()]) if payload else b""
-        )
+        plain = decompress(name, payload, max_size=1 << 20, magic=anatomy.data[MAGIC_AT]) if payload else b""
     except KafkaFormatError:
         return None
     if anatomy.content == REPEATED:
-        return plain, tuple(record_fields(anatomy.content, plain, anatomy.row))
+        return plain, tuple(record_fields(plain))
     first = dissect(plain[: _len_entry(plain)])
     return plain, () if first is None else first.fields
 
@@ -126,7 +124,7 @@ def _len_entry(data: bytes) -> int:
 def sealed(dice: Random, anatomy: Anatomy, data: bytes) -> tuple[bytes, bool]:
     """The entry with its length (nearly always) and its checksum made right, and whether they are."""
     out = bytearray(data)
-    same_magic = len(out) > anatomy.crc_start and out[magic_place()] == anatomy.data[magic_place()]
+    same_magic = len(out) > anatomy.crc_start and out[MAGIC_AT] == anatomy.data[MAGIC_AT]
     has_length = dice.randrange(16) != 0
     if has_length and len(out) > anatomy.len_at + 4:
         size = max(len(out) - anatomy.len_overhead, 0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tests.columns.guarded import guarded
 from tests.fuzz import seeds, storm
-from tests.fuzz.anatomy import COLUMN, magic_place
+from tests.fuzz.anatomy import MAGIC_AT
 from tests.fuzz.edits import NUMBERS
 
 from kafka_segments.core.native import engine
@@ -55,7 +55,7 @@ class Corpus:
                     place,
                     place + size,
                     anatomy.content,
-                    anatomy.data[magic_place()],
+                    anatomy.data[MAGIC_AT],
                     anatomy.crc_at,
                     anatomy.crc_start,
                     anatomy.len_at,
@@ -167,7 +167,7 @@ class Storm:
         state[storm.NUM_ITEMS] = len(self.corpus.items) // storm.LEN_ITEM
         state[storm.NUM_VALUES], state[storm.NUM_ROWS] = len(self.corpus.values), NUM_ROWS
         state[storm.DATA_END] = self.data.ctypes.data + storm.LARGEST
-        state[storm.MAGIC_AT] = magic_place()
+        state[storm.MAGIC_AT] = MAGIC_AT
 
     def run(self, first: int, end: int) -> None:
         """Go through inputs by their numbers."""
@@ -192,6 +192,3 @@ def _words(table: Any, parameters: tuple[str, ...]) -> Any:
     """A table of arguments as an array that the loop can write to; `data` comes first in it."""
     assert parameters[0] == "data"
     return np.frombuffer(table._words, np.int64)
-
-
-assert COLUMN["content"] == 2

@@ -10,14 +10,30 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from tests.columns.driver import TYPES
-from tests.fuzz.anatomy import LOADS, rebound
 
 from kafka_segments.core.native import engine
 from kafka_segments_generated.columns import support
+
+LOADS = re.compile(r"load_[us]([1248])(be|le)?")
+
+
+def rebound(function: FunctionType, blocks: dict[str, Any], done: dict[Any, Any] | None = None) -> Any:
+    """A generated function with other building blocks, by name; so are the functions that it calls."""
+    done = {} if done is None else done
+    if function not in done:
+        names: dict[str, Any] = dict(function.__globals__)
+        done[function] = FunctionType(function.__code__, names, function.__name__)
+        done[function].__kwdefaults__ = function.__kwdefaults__
+        for name, value in function.__globals__.items():
+            if isinstance(value, FunctionType) and value.__module__.startswith("kafka_segments"):
+                own = blocks.get(value.__name__) if value.__module__.endswith("support") else None
+                names[name] = own or rebound(value, blocks, done)
+    return done[function]
 
 
 class OutsideError(AssertionError):

@@ -27,7 +27,7 @@ HEAVY = ("unreadable", "partition", "verify", "salvage")
 RUNTIME = Path(kafka_segments.__file__).parent
 COLUMNS = Path(columns.__file__).parent
 DECODERS = (
-    *("segment/batch_records", "segment/index_files", "segment/legacy_messages"),
+    *(f"core/segment/{name}" for name in ("batch_records", "index_files", "legacy_messages")),
     *("log/transaction_outcomes", "log/tier_manifests"),
     *(
         f"query/read/{name}"
@@ -48,7 +48,7 @@ def decoders() -> list[Path]:
     folders = [
         path
         for name in ("codecs", "formats", "segment/columnar", "segment/scan", "segment/transactions")
-        for path in (RUNTIME / name).glob("*.py")
+        for path in (RUNTIME / "core" / name).glob("*.py")
     ]
     found = [*generated, *folders, *(RUNTIME / f"{name}.py" for name in DECODERS)]
     return sorted(path for path in found if path.stem not in EXPORTS)
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace, progress: Progress) -> Result:
         for check_crc, whole in ((True, True), (False, True), (False, False)):
             storm = kernels.Storm(options.seed, check_crc=check_crc, whole=whole)
             storm.run(options.first, options.first + 8 * options.count)
-            result.inputs["kernels"] += 8 * options.count
+            result.counts["inputs"]["kernels"] += 8 * options.count
     plain.raise_pending()
     third = -(-options.count // 3)
     for at, prepare in enumerate((None, small_windows, slow_cpu)):
@@ -131,12 +131,12 @@ def run(options: argparse.Namespace, progress: Progress) -> Result:
             for number in numbers:
                 progress.note(place, number)
                 outcome, news = traced.go(targets.all_targets()[name], inputs.dice_of(options.seed, number))
-                result.outcomes[f"{name} {outcome}"] += 1
-                result.inputs[name] += 1
+                result.counts["outcomes"][f"{name} {outcome}"] += 1
+                result.counts["inputs"][name] += 1
                 in_vain = 0 if news else in_vain + 1
                 if in_vain == patience:
                     break
-    result.lines = {"missed": shortened(traced.lines.missed()), "counts": shortened(traced.lines.counts())}
+    result.lines_of = {"missed": shortened(traced.lines.missed()), "counts": shortened(traced.lines.counts())}
     return result
 
 

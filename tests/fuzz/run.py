@@ -17,12 +17,12 @@ import struct
 import sys
 import time
 import tracemalloc
-from collections import Counter
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from tests import addresses
+from tests import addresses, numbered
+from tests.numbered import Report
 
 MOST_SECONDS = 120
 """For some dozens of inputs, or a thousand of compiled kernels, on a machine that does other things too."""
@@ -42,20 +42,15 @@ NUMBER = struct.Struct("=qq")
 
 
 @dataclass
-class Result:
-    """What a job tells."""
+class Result(Report):
+    """What a job tells; tables of its counts: inputs, outcomes, sealed, compared."""
 
-    inputs: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    sealed: Counter[str] = field(default_factory=Counter)
-    compared: Counter[str] = field(default_factory=Counter)
     slowest: float = 0.0
     begin: int = 0
     grown: int = 0
     peak: int = 0
     traced: int = 0
-    seconds: float = 0.0
-    lines: dict[str, Any] = field(default_factory=dict)
+    lines_of: dict[str, Any] = field(default_factory=dict)
 
 
 class Progress:
@@ -131,9 +126,9 @@ def run_kernels(options: argparse.Namespace, progress: Progress, result: Result)
         blow = kernels.Storm(options.seed, check_crc=check_crc, whole=whole, state=progress.words())
         _blow(blow, range(options.first, options.first + count), result)
         name = f"kernels:{way}"
-        result.inputs[name] += count
-        result.outcomes.update({f"{name} {word}": number for word, number in blow.counts().items()})
-        result.sealed[name] += int(blow.state[storm.NUM_SOUND if check_crc else storm.NUM_SEALED])
+        result.counts["inputs"][name] += count
+        result.counts["outcomes"].update({f"{name} {word}": number for word, number in blow.counts().items()})
+        result.counts["sealed"][name] += int(blow.state[storm.NUM_SOUND if check_crc else storm.NUM_SEALED])
 
 
 def _blow(blow: Any, numbers: range, result: Result) -> None:
@@ -157,7 +152,7 @@ def run_target(at: int, name: str, options: argparse.Namespace, progress: Progre
     from tests.fuzz import inputs, plain, targets
 
     target = targets.all_targets()[name]
-    for number in range(options.first, options.first + options.count):
+    for number in numbered.numbers_of(options):
         if number % 64 == 0:
             faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
         progress.note(at, number)
@@ -177,10 +172,10 @@ def run_target(at: int, name: str, options: argparse.Namespace, progress: Progre
                 took = min(took, time.process_time() - started)
             result.slowest = max(result.slowest, took)
         plain.raise_pending()
-        result.outcomes[f"{name} {outcome}"] += 1
-        result.sealed[name] += bool(is_sealed)
+        result.counts["outcomes"][f"{name} {outcome}"] += 1
+        result.counts["sealed"][name] += bool(is_sealed)
     faulthandler.cancel_dump_traceback_later()
-    result.inputs[name] += options.count
+    result.counts["inputs"][name] += options.count
 
 
 def run_targets(options: argparse.Namespace, progress: Progress) -> Result:
@@ -209,13 +204,9 @@ def traced(target: Any, dice: Any, result: Result) -> tuple[str, bool | None]:
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
     """The job."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = numbered.parser(__doc__)
+    parser.set_defaults(seed=1, count=1000)
     parser.add_argument("targets", nargs="+", help="`kernels`, or names of targets")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="number of the first input")
-    parser.add_argument("--count", type=int, default=1000, help="inputs for each target")
     parser.add_argument("--factor", type=int, default=1, help="times as many of `kernels`")
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="ways to scan; else all, as many of each")
     parser.add_argument("--progress", help="a file of 4096 bytes to note each input's number in")
@@ -253,7 +244,7 @@ def main(arguments: list[str]) -> int:
         result = reached.run(options, progress)
     else:
         result = run_targets(options, progress)
-    result.compared = checks.COMPARED
+    result.counts["compared"] = checks.COMPARED
     result.seconds, result.peak = time.perf_counter() - started, peak()
     print(json.dumps(vars(result)))
     if result.grown > MOST_GROWTH:

@@ -14,9 +14,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.fuzz import beside, checks, inputs, parts
+from tests.fuzz import checks, inputs, parts
 from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
+from tests.numbered import MEMORY
 from tests.query import splits
 
 from kafka_segments import Batch, Record, open_segment
@@ -52,7 +53,7 @@ BOUND = Reading(splits.COLUMNS, max_decompressed=checks.MAX_DECOMPRESSED)
 
 @cache
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(dir=beside.MEMORY if beside.MEMORY.is_dir() else None))
+    folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

@@ -10,8 +10,9 @@ import pytest
 from tests.invariant import verbs
 from tests.invariant.answers import Answer, Named
 from tests.invariant.cases import make_case
-from tests.invariant.run import go_through
+from tests.invariant.run import session
 from tests.invariant.verbs import VERBS
+from tests.numbered import go_through
 
 SEED = 0
 
@@ -53,7 +54,7 @@ def _without_damage(partition: Path) -> Answer:
 
 def test_damage_that_is_not_named_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(VERBS, "verify", _without_damage)
-    report = go_through(SEED, range(30), ["verify"])
+    report = go_through(session(SEED, ["verify"]), range(30))
     assert any("damaged bytes that were not named" in fault for fault in report.faults)
 
 
@@ -71,7 +72,7 @@ def test_planted_faults_are_found(
     planted: Callable[[Path], Answer], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(VERBS, "planted", planted)
-    report = go_through(SEED, range(60), ["planted"])
+    report = go_through(session(SEED, ["planted"]), range(60))
     assert any(fault.startswith(f"planted: {said}") for fault in report.faults)
 
 

@@ -13,12 +13,10 @@ from collections.abc import Callable
 import pytest
 from tests import forms
 from tests.invariant.mutations import KINDS
-from tests.invariant.run import go_through
+from tests.invariant.run import PAIRS, SPENT, session
 from tests.invariant.verbs import VERBS
+from tests.numbered import blocks, go_through
 
-NUM_CASES = forms.pick(120, 6_000)
-LEN_BLOCK = forms.pick(120, 1_000)
-"""Cases of one test: those that run beside each other take the next."""
 SEED = forms.pick(0, 739_943)
 """The same cases in every run. Others: `python -m tests.invariant.run` with another seed."""
 
@@ -26,17 +24,16 @@ TITLE = "damaged directories, each read by the verbs"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(0, NUM_CASES, LEN_BLOCK))
-def test_nothing_is_lost_in_silence(first: int, tell: Callable[[str, Counter[str]], None]) -> None:
-    report = go_through(SEED, range(first, first + LEN_BLOCK))
-    counts = Counter({f"cases of seed {SEED}": report.num_cases})
+@pytest.mark.parametrize("numbers", blocks((120, 120), (6_000, 1_000)), ids=str)
+def test_nothing_is_lost_in_silence(numbers: range, tell: Callable[[str, Counter[str]], None]) -> None:
+    report = go_through(session(SEED), numbers)
+    counts, pairs = Counter({f"cases of seed {SEED}": report.num_cases}), report.counts[PAIRS]
     for verb in VERBS:
-        counts[f"by {verb}"] = sum(report.pairs[kind, verb] for kind in KINDS)
-        counts[f"milliseconds in {verb}"] = round(1000 * report.seconds[verb])
+        counts[f"by {verb}"] = sum(pairs[kind, verb] for kind in KINDS)
+        counts[f"milliseconds in {verb}"] = report.counts[SPENT][verb]
     tell(TITLE, counts)
-    assert not report.faults, "\n".join([f"{len(report.faults)} faults", *report.faults[:10]])
-    assert report.num_cases == LEN_BLOCK
-    missing = {(kind, verb) for kind in KINDS for verb in VERBS if not report.pairs[kind, verb]}
+    report.check(len(numbers))
+    missing = {(kind, verb) for kind in KINDS for verb in VERBS if not pairs[kind, verb]}
     # Of what is no file `dump` is given links alone (`Directory.is_for_dump`): not in every block.
     missing -= {("special", "dump"), ("special", "dump_committed")}
     assert not missing, "no case of this kind was read by this verb"

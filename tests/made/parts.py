@@ -141,14 +141,22 @@ def take_apart(entry: bytes) -> Parts:
     return _message(entry)
 
 
-def _batch(entry: bytes) -> Parts:
-    head, position = {}, 0
+def head_of(entry: bytes) -> list[Piece]:
+    """The fields of a sound entry in front of its records, or all of a message's."""
+    if entry[16] < 2:
+        return _fields(entry, "message")
+    pieces, position = [], 0
     for name, width in BATCH.items():
-        head[f"batch.{name}"] = entry[position : position + width]
+        pieces.append(Piece(f"batch.{name}", entry[position : position + width]))
         position += width
+    return pieces
+
+
+def _batch(entry: bytes) -> Parts:
+    head = dict(head_of(entry))
     codec, payload = NAMES[entry[22] & 7], entry[V2_HEADER:]
     content = plain(codec, payload) if payload else payload
-    return Parts(head, list(_records(content)), codec, payload)
+    return Parts(head, list(records_of(content)), codec, payload)
 
 
 def _message(entry: bytes) -> Parts:
@@ -188,7 +196,8 @@ def _messages(content: bytes) -> Iterator[Unit]:
         content = content[end:]
 
 
-def _records(content: bytes) -> Iterator[Unit]:
+def records_of(content: bytes) -> Iterator[Unit]:
+    """Sound records."""
     position = 0
     while position < len(content):
         reader = _Reader(content, position)

@@ -7,6 +7,7 @@ ways read them (`verdicts`). What differs is explained by `explained`, or fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 
 import pytest
@@ -15,12 +16,13 @@ from tests.made import edits
 from tests.made.encoder import Batch, Record
 from tests.made.parts import BATCH
 from tests.made.recorded import distinct
-from tests.mutations import cases, verdicts
+from tests.mutations import verdicts
 from tests.mutations.explained import EXPLAINED, Explained
 from tests.mutations.found import FOUND
 from tests.mutations.judge import Judge
-from tests.mutations.tally import Tally, all_differences, run_seeds
+from tests.mutations.run import CASES, EXPLANATIONS, PASSED, all_differences, lines, session
 from tests.mutations.utf8 import java_text
+from tests.numbered import go_through, spread
 
 NUM_SHORT, NUM_FULL = 3_000, 210_000
 MAX_EXPLAINED = 0.005
@@ -74,19 +76,18 @@ def test_everything_recorded_is_read_alike(judge: Judge, print_at_end: PrintAtEn
 
 @pytest.mark.oracle
 @pytest.mark.long
-def test_mutations_are_read_alike(judge: Judge, print_at_end: PrintAtEnd) -> None:
+def test_mutations_are_read_alike(print_at_end: PrintAtEnd) -> None:
     if forms.IS_FULL:
-        tally = run_seeds("judge", NUM_FULL, processes=2)
+        report = spread(partial(session, "judge"), range(NUM_FULL), processes=2, per_task=10_000)
     else:
-        tally = Tally()
-        tally.run(judge, (cases.case(f"judge:{index}") for index in range(NUM_SHORT)))
-    print_at_end("Kafka's classes on mutations", list(tally.lines()))
-    total = tally.cases.total()
-    assert tally.unexplained == []
-    assert tally.passed.total() >= total / 2
-    assert tally.explained.total() <= total * MAX_EXPLAINED
-    assert [name for name in FIELDS if tally.cases[name] < total // 10_000 + 1] == []
-    assert forms.pick([], [entry.name for entry in EXPLAINED if not tally.explained[entry.name]]) == []
+        report = go_through(session("judge"), range(NUM_SHORT))
+    print_at_end("Kafka's classes on mutations", list(lines(report)))
+    report.check(forms.pick(NUM_SHORT, NUM_FULL))
+    total, counts = report.num_cases, report.counts
+    assert counts[PASSED].total() >= total / 2
+    assert counts[EXPLANATIONS].total() <= total * MAX_EXPLAINED
+    assert [name for name in FIELDS if counts[CASES][name] < total // 10_000 + 1] == []
+    assert forms.pick([], [entry.name for entry in EXPLAINED if not counts[EXPLANATIONS][entry.name]]) == []
 
 
 @pytest.mark.oracle
