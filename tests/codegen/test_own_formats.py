@@ -21,7 +21,7 @@ import pytest
 from compiler.own import make
 from construct import ConstructError, EnumInteger, EnumIntegerString
 from kaitaistruct import KaitaiStream, KaitaiStruct, KaitaiStructError
-from tests.columns.samples import mutated
+from tests.made.edits import edited
 
 from kafka_segments.errors import DecodeError
 
@@ -223,7 +223,7 @@ def test_any_bytes_are_the_same_tree_or_an_error(made: SimpleNamespace, stem: st
     dice, parts = random.Random(5), built(made, stem)
     seen = {ERROR: 0, "read": 0}
     for number in range(600):
-        data = bytes(mutated(dice, dice.choice(parts)))
+        data = bytes(edited(dice, dice.choice(parts)))
         if number % 10 == 0:
             data = data[: number // 40] + dice.randbytes(dice.randrange(40))
         read = by_kaitai(made, stem, data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 from tests.made.encoder import Batch, Message, Record
@@ -37,34 +36,6 @@ MESSAGES = (
     Message(5, 1, b"", b"", timestamp=1_700_000_000_000),
     Message(6, 1, b"k" * 40, b"v" * 90, timestamp=-1, timestamp_type=1),
 )
-OVERLONG = (
-    bytes([0x80] * 12),
-    bytes([0xFF] * 10),
-    b"\x80\x80\x00",
-    b"\xff\xff\xff\xff\x0f",
-    b"\xff\xff\xff\xff\x7f",
-)
-
-
-def mutated(dice: random.Random, data: bytes) -> bytes:
-    """The bytes with some damage: changed, cut off, taken out, put in, varints negative or too long."""
-    changed = bytearray(data)
-    for _ in range(dice.choice((1, 1, 1, 2, 4))):
-        at = dice.randrange(len(changed) + 1)
-        kind = dice.randrange(7)
-        if kind == 0:
-            del changed[at:]
-        elif kind == 1:
-            del changed[at : at + dice.choice((1, 1, 2, 8))]
-        elif kind == 2:
-            changed[at:at] = dice.randbytes(dice.choice((1, 1, 2, 8)))
-        elif kind == 3:
-            changed[at : at + 1] = dice.choice(OVERLONG)
-        elif kind == 4:
-            changed[at : at + 1] = bytes([dice.choice((1, 3, 0x7F, 0x80, 0x81, 0xFE, 0xFF))])
-        elif at < len(changed):
-            changed[at] ^= 1 << dice.randrange(8)
-    return bytes(changed)
 
 
 def table_row(module: Any, **values: int) -> list[int]:

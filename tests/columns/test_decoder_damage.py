@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tests.columns import kaitai_rows
 from tests.columns.driver import Limits, decode, scan, support_of
-from tests.columns.samples import BATCHES, MESSAGES, header_of, mutated, table_row
+from tests.columns.samples import BATCHES, MESSAGES, header_of, table_row
+from tests.made.edits import edited
 from tests.made.encoder import Batch, Record
 
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
@@ -42,7 +43,7 @@ def test_mutated_records_are_damaged_where_kaitai_says(compiled: bool) -> None:
         header = header_of(batch)
         if dice.randrange(8) == 0:
             header["num_records"] += dice.choice((-1, 1, 2, -1000, 1 << 30))
-        payload = mutated(dice, batch.content()) if dice.randrange(8) else batch.content()
+        payload = edited(dice, batch.content()) if dice.randrange(8) else batch.content()
         damaged = check(payload, header, compiled)
         seen["sound" if damaged is None else "later" if damaged else "first"] += 1
     print(seen)
@@ -111,7 +112,7 @@ def test_mutated_messages_are_damaged_when_kaitai_says(compiled: bool) -> None:
     dice = random.Random(5)
     seen = {True: 0, False: 0}
     for _ in range(3000 if compiled else 500):
-        body = mutated(dice, dice.choice(MESSAGES).encode()[12:])
+        body = edited(dice, dice.choice(MESSAGES).encode()[12:])
         expected = kaitai_rows.message_row(body, 9)
         table = np.array(table_row(kafka_log_segment, base_offset=9))
         found = decode(
@@ -132,7 +133,7 @@ def test_mutated_segments_end_where_kaitai_says(compiled: bool, check_crc: bool)
     seen: dict[int, int] = {}
     for _ in range(2000 if compiled else 300):
         segment = b"".join(dice.choices(entries, k=3))
-        data = mutated(dice, segment) if dice.randrange(10) else segment
+        data = edited(dice, segment) if dice.randrange(10) else segment
         headers, end = kaitai_rows.headers_of(data, check_crc=check_crc)
         found = scan(kafka_log_segment, data, compiled=compiled, check_crc=check_crc)
         assert (found.position, len(found.rows)) == (end, len(headers)), data.hex()

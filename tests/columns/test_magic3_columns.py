@@ -9,7 +9,8 @@ import pytest
 from tests import forms
 from tests.columns.driver import decode, scan, support_of
 from tests.columns.encoding import entry_of
-from tests.columns.samples import mutated, table_row
+from tests.columns.samples import table_row
+from tests.made.edits import edited
 from tests.made.magic3 import (
     IGNORES_ATTRIBUTES,
     MAGIC_2,
@@ -145,7 +146,7 @@ def test_damaged_batches_are_read_as_by_the_kaitai_classes() -> None:
     dice, num_sound, num_damaged = random.Random(3), 0, 0
     for _ in range(forms.pick(400, 8_000)):
         attributes = dice.choice((0, IGNORES_ATTRIBUTES, IGNORES_ATTRIBUTES | METADATA_FIRST))
-        data = MAGIC_2 + mutated(dice, made(attributes=attributes, base_offset=2)) + made(base_offset=90)
+        data = MAGIC_2 + edited(dice, made(attributes=attributes, base_offset=2)) + made(base_offset=90)
         damaged: list[Damage] = []
         with open_segment(data, experimental_magic3=True, check_crc=False) as segment:
             events = list(segment.iter_events(on_damage="skip"))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from tests.made.edits import Field
 from tests.made.encoder import LOG_OVERHEAD
 from tests.made.parts import OFS_BODY, OFS_CRC_REGION, OFS_CRC_REGION_V2, Piece, head_of, records_of
 
@@ -19,15 +20,6 @@ STATE = 64
 MAGIC_AT, LEN_AT = 16, 8
 VARINTS = ("length", "_delta", "_count")
 """How the names of numbers of several bytes end, in records."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field: where it is, how many bytes it has now, and whether that depends on its value."""
-
-    at: int
-    width: int
-    is_varint: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 import crc32c
 from tests.fuzz import inputs, seeds
 from tests.fuzz.anatomy import dissect
-from tests.fuzz.edits import edited
+from tests.made.edits import edited
 from tests.made.recorded import VECTORS
 from tests.numbered import MEMORY
 from tests.query.logs import PLACES, log_of

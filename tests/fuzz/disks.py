@@ -20,8 +20,8 @@ from typing import Any
 from unittest import mock
 
 from tests.fuzz import checks
-from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
+from tests.made.edits import edited
 from tests.numbered import MEMORY
 from tests.salvage.accounts import salvaged
 from tests.verify.test_plants import verified

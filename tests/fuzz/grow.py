@@ -19,9 +19,9 @@ from tests.fuzz import plain
 plain.install()
 
 from tests.fuzz import inputs, seeds, targets  # noqa: E402  the kernels come first
-from tests.fuzz.edits import edited  # noqa: E402
 from tests.fuzz.reached import Traced  # noqa: E402
 from tests.fuzz.run import small_windows  # noqa: E402
+from tests.made.edits import edited  # noqa: E402
 
 from kafka_segments.errors import KafkaFormatError  # noqa: E402
 

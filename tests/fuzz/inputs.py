@@ -15,8 +15,8 @@ from random import Random
 import crc32c
 from tests.fuzz import seeds
 from tests.fuzz.anatomy import MAGIC_AT, Anatomy, dissect, record_fields
-from tests.fuzz.edits import edited
 from tests.made.codecs import FORMS, IDS, codec_of
+from tests.made.edits import edited
 
 from kafka_segments.core.codecs import decompress
 from kafka_segments.errors import KafkaFormatError

@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 
 from tests.cli.test_message_decoders import DECODERS, pairs_of
-from tests.fuzz.edits import edited
+from tests.made.edits import edited
 from tests.recording.sets import RECORDED
 
 from kafka_segments.cli.like_kafka.message_lines import MESSAGE_PARSERS

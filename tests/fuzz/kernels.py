@@ -11,7 +11,7 @@ import numpy as np
 from tests.columns.guarded import guarded
 from tests.fuzz import seeds, storm
 from tests.fuzz.anatomy import MAGIC_AT
-from tests.fuzz.edits import NUMBERS
+from tests.made.edits import NUMBERS
 
 from kafka_segments.core.native import engine
 from kafka_segments.core.segment.columnar.record_columns import Capacity, columns_of

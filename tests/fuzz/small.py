@@ -6,8 +6,8 @@ from itertools import accumulate, pairwise
 from random import Random
 
 from tests.fuzz import inputs, parts, seeds
-from tests.fuzz.edits import edited
 from tests.fuzz.guard import GUARD
+from tests.made.edits import edited
 from tests.ways import compiled, interpreted
 
 from kafka_segments import Batch, open_segment

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.fuzz import checks, inputs, parts
 from tests.fuzz.anatomy import dissect
-from tests.fuzz.edits import edited
+from tests.made.edits import edited
 from tests.numbered import MEMORY
 from tests.query import splits
 

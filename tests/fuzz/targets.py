@@ -36,8 +36,8 @@ from tests.fuzz import (
     splits,
     walks,
 )
-from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
+from tests.made.edits import edited
 from tests.made.payloads import WRITERS_OF, mutate, some_content
 
 from kafka_segments import Batch, Damage, Record, open_segment

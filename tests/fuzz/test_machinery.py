@@ -12,9 +12,9 @@ import pytest
 from tests.fuzz import inputs, kernels, plain, seeds, storm
 from tests.fuzz.anatomy import Field
 from tests.fuzz.campaign import PATHS, ROOT
-from tests.fuzz.edits import varint
 from tests.fuzz.lines import Lines
 from tests.fuzz.run import NUMBER
+from tests.made.edits import varint
 
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.scan.resync import Resync
