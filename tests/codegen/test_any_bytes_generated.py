@@ -13,7 +13,6 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from kaitaistruct import KaitaiStream, KaitaiStruct, KaitaiStructError
 from tests.codegen.trees import python_class
@@ -66,27 +65,6 @@ def visit(found: Any) -> None:
         except (KaitaiStructError, EOFError, UnicodeDecodeError, ValueError):
             continue
         visit(part)
-
-
-@pytest.mark.parametrize("stem", STEMS)
-@settings(max_examples=150)
-@given(data=st.data())
-def test_any_bytes(stem: str, data: st.DataObject) -> None:
-    params = data.draw(PARAMS.get(stem, st.just(())))
-    visit(parse(stem, params, data.draw(st.binary(max_size=300))))
-
-
-@pytest.mark.parametrize("stem", STEMS)
-@settings(max_examples=150)
-@given(data=st.data())
-def test_damaged_vectors(stem: str, data: st.DataObject) -> None:
-    """True bytes with a few of them changed get deeper into a class than random ones."""
-    vector = data.draw(st.sampled_from(VECTORS[stem]))
-    changed = bytearray(vector.file.read_bytes())
-    for _ in range(data.draw(st.integers(0, 3)) if changed else 0):
-        changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
-    cut = data.draw(st.integers(0, len(changed)))
-    visit(parse(stem, vector.params, bytes(changed[: len(changed) - cut // 4])))
 
 
 def replaced(name: str, position: int, new: str) -> bytes:

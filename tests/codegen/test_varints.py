@@ -1,110 +1,139 @@
-"""The three varints read what Kafka's ByteUtils reads, and refuse what it refuses."""
+"""The three varints: the generated classes read what `-varint` declares and what Kafka's ByteUtils reads.
+
+Other targets take the declaration in place of the schema's arithmetic, so it has to be the same on any bytes:
+value, length, and which bytes are refused.
+"""
 
 from __future__ import annotations
 
 import random
 from io import BytesIO
+from pathlib import Path
 
 import pytest
+from compiler.frontend import load
+from compiler.frontend.model import Varint
 from hypothesis import given
 from hypothesis import strategies as st
 from kaitaistruct import EndOfStreamError, KaitaiStream, ValidationGreaterThanError
 from tests.codegen.kafka_java import read_varints
+from tests.codegen.trees import python_class
 
-from kafka_segments_generated.kaitai.kafka_unsigned_varint import KafkaUnsignedVarint
-from kafka_segments_generated.kaitai.kafka_varint import KafkaVarint
-from kafka_segments_generated.kaitai.kafka_varlong import KafkaVarlong
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+MODEL = load(sorted(SCHEMAS.glob("*.ksy")))
+DECLARED = {
+    stem: schema.root.varint for stem, schema in MODEL.schemas.items() if schema.root.varint is not None
+}
+OTHERS: list[Varint] = [Varint(32, True), Varint(32, False), Varint(64, True), Varint(64, False)]
 
-CLASSES = (KafkaVarint, KafkaVarlong, KafkaUnsignedVarint)
+Outcome = tuple[str, int, int]  # "value", "refused" or "short", then the value and its length in bytes
 
 
-def read(cls: type, data: bytes) -> str:
-    """What a class makes of bytes, in the words of ReadVarints.java."""
-    stream = KaitaiStream(BytesIO(data))
+def by_class(stem: str, data: bytes) -> Outcome:
+    """What the schema's arithmetic makes of bytes."""
     try:
-        found = cls(stream)
+        stream = KaitaiStream(BytesIO(data))
+        found = python_class(stem)(stream)
     except ValidationGreaterThanError:
-        return "error"
+        return "refused", 0, 0
     except EndOfStreamError:
-        return "end"
+        return "short", 0, 0
     assert found.len == stream.pos()
-    return f"{found.value}/{found.len}"
+    return "value", found.value, found.len
 
 
-def expected(data: bytes, longest: int, bits: int, signed: bool) -> str:
-    """The same by the rules of ByteUtils, with shifts where the schemas add and multiply."""
+def by_declaration(varint: Varint, data: bytes) -> Outcome:
+    """What the declaration makes of the same bytes."""
+    most = -(-varint.bits // 7)
     number = 0
-    for index, byte in enumerate(data):
-        if index == longest - 1 and byte & 0x80:
-            return "error"
-        number |= (byte & 0x7F) << (7 * index)
-        if not byte & 0x80:
-            number &= (1 << bits) - 1
-            return f"{(number >> 1) ^ -(number & 1) if signed else number}/{index + 1}"
-    return "end"
+    for index, byte in enumerate(data[:most]):
+        number |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            number %= 1 << varint.bits
+            return "value", (number >> 1) ^ -(number & 1) if varint.zigzag else number, index + 1
+    return ("short" if len(data) < most else "refused"), 0, 0
 
 
-def written(number: int) -> bytes:
-    """An unsigned number as groups of seven bits."""
-    groups = bytearray()
-    while number > 0x7F:
-        groups.append(number & 0x7F | 0x80)
-        number >>= 7
-    groups.append(number)
-    return bytes(groups)
+def written(varint: Varint, value: int) -> bytes:
+    """The shortest bytes of a value."""
+    number = (value << 1 ^ (-1 if value < 0 else 0)) % (1 << varint.bits) if varint.zigzag else value
+    groups = [number >> shift & 0x7F for shift in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
 
 
-def edge_cases() -> list[bytes]:
-    """Every length with every interesting first, middle and last byte."""
-    cases = [b"", b"\x80" * 12, b"\xff" * 12, b"\xff" * 9 + b"\x7f", b"\xff" * 4 + b"\x7f"]
-    for length in range(12):
-        for middle in (0x80, 0xFF, 0xAA, 0xD5):
-            for last in (0x00, 0x01, 0x02, 0x07, 0x08, 0x0F, 0x10, 0x40, 0x70, 0x7E, 0x7F):
-                cases.append(bytes([middle] * length + [last]))
-                cases.append(bytes([0x81] + [middle] * length + [last, 0x55]))
-    return cases
+def boundary_values(varint: Varint) -> list[int]:
+    """Powers of two and their neighbours, as far as the declaration goes."""
+    low, high = (-(1 << varint.bits - 1), 1 << varint.bits - 1) if varint.zigzag else (0, 1 << varint.bits)
+    near = {sign * (1 << bit) + step for bit in range(65) for step in (-1, 0, 1) for sign in (-1, 1)} | {0}
+    return sorted(value for value in near if low <= value < high)
 
 
-def check(data: bytes) -> None:
-    """All three classes against the rules."""
-    assert read(KafkaVarint, data) == expected(data, 5, 32, signed=True)
-    assert read(KafkaVarlong, data) == expected(data, 10, 64, signed=True)
-    assert read(KafkaUnsignedVarint, data) == expected(data, 5, 32, signed=False)
+def boundary_bytes() -> list[bytes]:
+    """Every length with interesting first, middle and last bytes; too long and cut off ones among them."""
+    ends = (0x00, 0x01, 0x02, 0x07, 0x08, 0x0F, 0x10, 0x3F, 0x40, 0x7E, 0x7F, 0x80, 0xFF)
+    middles = (0x80, 0x81, 0xAA, 0xD5, 0xFF)
+    return [bytes([first, *[middle] * count, last]) for count in range(11) for first in middles
+            for middle in middles for last in ends] + [bytes([last]) for last in ends] + [b""]  # fmt: skip
 
 
-def test_edge_cases() -> None:
-    for data in edge_cases():
-        check(data)
+def test_all_three_are_declared() -> None:
+    assert DECLARED.keys() == {"kafka_varint", "kafka_varlong", "kafka_unsigned_varint"}
 
 
-@given(st.binary(max_size=12))
-def test_any_bytes(data: bytes) -> None:
-    check(data)
+@pytest.mark.parametrize("stem", DECLARED)
+def test_boundaries(stem: str) -> None:
+    varint = DECLARED[stem]
+    for data in boundary_bytes():
+        assert by_class(stem, data) == by_declaration(varint, data), data.hex()
+    for value in boundary_values(varint):
+        data = written(varint, value)
+        assert by_class(stem, data) == by_declaration(varint, data) == ("value", value, len(data))
 
 
-@given(st.integers(-(2**31), 2**31 - 1))
-def test_every_int_comes_back(value: int) -> None:
-    assert KafkaVarint.from_bytes(written(((value << 1) ^ (value >> 31)) & (2**32 - 1))).value == value
+@pytest.mark.parametrize("stem", DECLARED)
+@given(data=st.binary(max_size=12))
+def test_any_bytes(stem: str, data: bytes) -> None:
+    assert by_class(stem, data) == by_declaration(DECLARED[stem], data)
 
 
-@given(st.integers(-(2**63), 2**63 - 1))
-def test_every_long_comes_back(value: int) -> None:
-    assert KafkaVarlong.from_bytes(written(((value << 1) ^ (value >> 63)) & (2**64 - 1))).value == value
+@pytest.mark.parametrize("stem", DECLARED)
+@given(data=st.data())
+def test_any_value(stem: str, data: st.DataObject) -> None:
+    varint = DECLARED[stem]
+    values = boundary_values(varint)
+    value = data.draw(st.integers(values[0], values[-1]))
+    assert by_class(stem, written(varint, value))[:2] == ("value", value)
+
+
+@pytest.mark.parametrize("stem", DECLARED)
+def test_another_declaration_would_be_noticed(stem: str) -> None:
+    for other in OTHERS:
+        same = all(by_class(stem, data) == by_declaration(other, data) for data in boundary_bytes())
+        assert same == (other == DECLARED[stem])
 
 
 @pytest.mark.oracle
 def test_kafka_reads_the_same() -> None:
     choose = random.Random(1)
-    cases = edge_cases()
+    cases = [case for case in boundary_bytes() if case]
     for length in range(1, 13):
         cases += [
             bytes([choose.randrange(256) | 0x80 * (choose.random() < 0.9) for _ in range(length)])
             for _ in range(400)
         ]
-    cases = [case for case in cases if case]
     verdicts = read_varints(cases)
     assert len(verdicts) == len(cases)
-    ours = [tuple(read(cls, case) for cls in CLASSES) for case in cases]
+    ours = [tuple(in_words(by_class(stem, case)) for stem in IN_JAVA) for case in cases]
     assert ours == verdicts
     for kind in range(3):
         assert {"error", "end"} <= {verdict[kind] for verdict in verdicts}
+
+
+IN_JAVA = ("kafka_varint", "kafka_varlong", "kafka_unsigned_varint")
+"""The order in which ReadVarints.java answers."""
+
+
+def in_words(outcome: Outcome) -> str:
+    """An outcome as ReadVarints.java prints it."""
+    kind, value, length = outcome
+    return {"refused": "error", "short": "end"}.get(kind, f"{value}/{length}")

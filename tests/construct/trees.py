@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from io import BytesIO
 from typing import Any
 
 from construct import ConstructError, EnumInteger, EnumIntegerString
-from tests.codegen.trees import Job, _camel, _tree
+from kaitaistruct import KaitaiStream, KaitaiStructError
+from tests.codegen.trees import Job, _camel, _tree, python_class
 
 from kafka_segments_generated.construct._support import Struct, Tree
 
@@ -58,3 +60,25 @@ def _member(value: Tree, name: str) -> Any:
         if isinstance(cause, UnicodeDecodeError):
             return cause.object.decode("utf-8", "replace")
         return {"error": type(error).__name__}
+
+
+def assert_same_trees(data: bytes, schema: str = "kafka_log_segment", params: tuple[Any, ...] = ()) -> None:
+    """The Kaitai class and the Construct declaration make the same of any bytes, or both refuse a part."""
+    try:
+        expected = _tree(python_class(schema)(*params, KaitaiStream(BytesIO(data))))
+    except (KaitaiStructError, EOFError) as error:
+        expected = {"error": str(error)}
+    try:
+        found = tree_of(parse(schema, params, data))
+    except ConstructError as error:
+        found = {"error": str(error)}
+    assert _without_words(found) == _without_words(expected), data.hex()
+
+
+def _without_words(tree: Any) -> Any:
+    """The tree with all errors alike: each target has words of its own."""
+    if isinstance(tree, list):
+        return [_without_words(part) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    return "an error" if "error" in tree else {name: _without_words(part) for name, part in tree.items()}

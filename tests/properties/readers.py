@@ -1,4 +1,4 @@
-"""What our two ways say of a segment, in one form, and the trees of the targets that make trees.
+"""What our two ways say of a segment, in one form.
 
 Timestamps are read as the integers that they are: Python has no place for all of them.
 """
@@ -6,22 +6,15 @@ Timestamps are read as the integers that they are: Python has no place for all o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from io import BytesIO
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
-from construct import ConstructError
-from kaitaistruct import KaitaiStream, KaitaiStructError
-from tests.codegen.trees import _tree as kaitai_tree
-from tests.construct.trees import tree_of
 from tests.made.encoder import Header, Row
 from tests.made.kafkas_reading import TYPES
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment as ConstructSegment
-from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment as KaitaiSegment
 
 
 class Trouble(NamedTuple):
@@ -123,25 +116,3 @@ def assert_read(data: bytes, rows: list[Row]) -> None:
         reading = read(data)
         assert reading.rows == given_by(name, rows), name
         assert reading.damage == [], name
-
-
-def assert_same_trees(data: bytes) -> None:
-    """The Kaitai classes and the Construct declarations make the same of any bytes, or both refuse a part."""
-    try:
-        expected = kaitai_tree(KaitaiSegment(KaitaiStream(BytesIO(data))))
-    except (KaitaiStructError, EOFError) as error:
-        expected = {"error": str(error)}
-    try:
-        found = tree_of(ConstructSegment.parse(data))
-    except ConstructError as error:
-        found = {"error": str(error)}
-    assert _without_words(found) == _without_words(expected), data.hex()
-
-
-def _without_words(tree: Any) -> Any:
-    """The tree with all errors alike: each target has words of its own."""
-    if isinstance(tree, list):
-        return [_without_words(part) for part in tree]
-    if not isinstance(tree, dict):
-        return tree
-    return "an error" if "error" in tree else {name: _without_words(part) for name, part in tree.items()}

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 from tests import forms
+from tests.construct.trees import assert_same_trees
 from tests.made.recorded import Recorded, distinct
 from tests.properties import prefixes
 from tests.properties.prefixes import SMALL, Cut
-from tests.properties.readers import Reading, assert_same_trees, given_by, read_columns, read_rows
+from tests.properties.readers import Reading, given_by, read_columns, read_rows
 
 Tell = Callable[[str, Mapping[str, int]], None]
 

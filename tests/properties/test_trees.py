@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from tests import forms
+from tests.construct.trees import assert_same_trees
 from tests.made.encoder import Entry, encode_segment
 from tests.made.shapes import QUICK, segments
 from tests.mutations.cases import case
-from tests.properties.readers import assert_same_trees
 
 
 @settings(QUICK, max_examples=250)
