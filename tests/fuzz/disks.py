@@ -27,9 +27,9 @@ from tests.salvage.accounts import salvaged
 from tests.verify.test_plants import verified
 
 from kafka_segments import Batch, Damage, Record, open_segment
-from kafka_segments.cli.like_kafka import log_lines
-from kafka_segments.cli.like_kafka.tool import run_like_kafka
+from kafka_segments.cli.main import main
 from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment import batch_records
 from kafka_segments.errors import MissingExtraError, SegmentOrderError
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import Contains, ContentTest, HasHeader, HasKey, MatchesPattern
@@ -163,13 +163,13 @@ def _missing(*_arguments: object, **_options: object) -> None:
 
 
 def like_kafka(dice: Random, data: bytes) -> str:
-    """Columns and entries print the same, up to the same end, and nothing is raised."""
+    """The compiled decoder of records and the exact one print the same, up to the same end."""
     path = _written(data) / "topic-0" / NAME
-    words = ["--files", str(path), *dice.choice(OPTIONS)]
+    words = ["dump", "--like-kafka", "--files", str(path), *dice.choice(OPTIONS)]
     printed = []
-    for len_slow in (0, 1 << 40):
-        with mock.patch.object(log_lines, "_LEN_SLOW", len_slow), _standard_output() as out:
-            status = run_like_kafka(words)
+    for many in (0, 1 << 40):
+        with mock.patch.object(batch_records, "_MANY", many), _standard_output() as out:
+            status = main(words)
         printed.append((status, out.getvalue()))
     assert printed[0] == printed[1]
     assert printed[0][0] in (0, 1)

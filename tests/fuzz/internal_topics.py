@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
-from tests.cli.test_message_decoders import DECODERS, pairs_of
+from tests.like_kafka.test_message_decoders import DECODERS, pairs_of
 from tests.made.edits import edited
 from tests.recording.sets import RECORDED
 
-from kafka_segments.cli.like_kafka.message_lines import MESSAGE_PARSERS
 from kafka_segments.core.formats import read_meta_properties
 from kafka_segments.errors import DecodeError
+from kafka_segments.like_kafka.message_lines import MESSAGE_PARSERS
 
 TEXT = b"version=1\nnode.id=7\r\n# comment\ncluster.id=a\\:b\\\n  c\ndirectory.id=\\u0041\n"
 PIECES = (b"\\", b"\\u00", b"\\u0041", b"\r", b"\n", b"=", b":", b" ", b"\t", b"#", b"\0", b"\xff", b"-7")

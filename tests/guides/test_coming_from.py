@@ -51,7 +51,7 @@ def test_lines_for_users_of_kafka_dump_log_run() -> None:
     lines = list(pairs("From kafka-dump-log"))
     assert len(lines) > 5
     for there, here in lines:
-        # This takes the tool's arguments, and prints its bytes: tests/cli/test_like_kafka.py.
+        # This takes the tool's arguments, and prints its bytes: tests/like_kafka/test_tool.py.
         asked = there.replace("kafka-dump-log.sh", "kafka-segments dump --like-kafka")
         assert asked != there and typed(asked)
         assert typed(here) or "verify" in here

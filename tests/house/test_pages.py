@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.house.commands import ROOT, blocks, calls, pages
 
-from kafka_segments.cli.like_kafka.tool_options import _OPTIONS
 from kafka_segments.cli.main import _parser
+from kafka_segments.like_kafka.tool_options import _OPTIONS
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]

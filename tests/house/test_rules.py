@@ -84,16 +84,13 @@ def test_nothing_at_run_time_reads_the_schemas() -> None:
 # Who takes any error of ours for an answer: commands say it; the fast ways leave it to the slow one,
 # `entry_check` to the scan, which raises it; threads hand it over; where memory is short, a size
 # is a courtesy. What a run of ingest left stays there if it cannot be removed. `like_kafka` ends as Kafka's
-# tool does, and leaves a control batch that cannot be read to the reader of single entries. `verify` names
-# each file that cannot be opened, and goes on with the others.
+# tool does. `verify` names each file that cannot be opened, and goes on with the others.
 TAKERS = {
     "cli/aborted.py",
     "cli/file_outcomes.py",
     "cli/find.py",
     "cli/find_files.py",
     "core/io/jobs.py",
-    "cli/like_kafka/log_lines.py",
-    "cli/like_kafka/tool.py",
     "cli/ls.py",
     "cli/main.py",
     "cli/report.py",
@@ -107,6 +104,7 @@ TAKERS = {
     "core/io/stored_objects.py",
     "core/segment/columnar/reader.py",
     "core/segment/scan/entry_check.py",
+    "like_kafka/tool.py",
     "spark/reading.py",
     "verify/partition_checks.py",
     "verify/segment_checks.py",

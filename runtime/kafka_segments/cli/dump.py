@@ -82,9 +82,15 @@ def _checked(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
         return run(arguments)
     if arguments.files:
         parser.error("--like-kafka takes its files after --files, as kafka-dump-log.sh does")
-    from kafka_segments.cli.like_kafka.tool import run_like_kafka
+    from kafka_segments.like_kafka.tool import run_like_kafka
+    from kafka_segments.like_kafka.tool_output import ToolOutput
 
-    return run_like_kafka(arguments.like_kafka)
+    output = ToolOutput(console.writing, console.say)
+    try:
+        return run_like_kafka(arguments.like_kafka, output, ManyRows(fast_rows_if_there))
+    except BrokenPipeError:
+        console.silence_stdout()
+        return console.CLEAN
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -154,7 +154,7 @@ def read_entry_header(
         raise CorruptBatchError(detail, position=position, path=path) from error
 
 
-def read_header_leniently(data: bytes | memoryview, path: str, position: int) -> Batch:
+def read_header_leniently(data: bytes | memoryview, path: str, position: int, prefix: Prefix) -> Batch:
     """Read the header of an entry of any magic as Kafka iterates over files: above 2 it is taken for 2.
 
     Source: FileLogInputStream.nextBatch; Kafka's brokers refuse such a magic, its tools do not.
@@ -164,15 +164,16 @@ def read_header_leniently(data: bytes | memoryview, path: str, position: int) ->
             all belong to the entry.
         path: for the `Batch`.
         position: of the entry in the file.
+        prefix: the entry's.
 
     Raises:
         CorruptBatchError: the magic is negative, or the file ends in the header.
     """
-    highest, magic = max(MAGICS), read_prefix(data).magic
+    highest, magic = max(MAGICS), prefix.magic
     if magic < 0:
         raise CorruptBatchError(f"magic {magic} is below 0", position=position, path=path)
     if magic <= highest:
-        return read_entry_header(data, path, position, None)
+        return read_entry_header(data, path, position, None, prefix)
     taken = bytearray(data)
     taken[OFS_MAGIC] = highest
     return replace(read_entry_header(bytes(taken), path, position, None), magic=magic)

@@ -71,7 +71,10 @@ def java_text(data: bytes) -> str:
         >>> java_text(bytes([97, 255, 0xED, 0xA0, 0x80]))
         'a\ufffd\ufffd'
     """
-    return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")
 
 
 def java_integer(data: bytes, *, is_long: bool) -> int:

@@ -7,8 +7,9 @@ Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and DefaultRec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cached_property, partial
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from kafka_segments.core import formats
@@ -19,7 +20,17 @@ from kafka_segments.core.formats.entries import Batch, ExperimentalBatch, Record
 from kafka_segments.core.segment.legacy_messages import Messages
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
 
-__all__ = ["MAX_NUM_HEADERS", "ManyRows", "RecordPlace", "Rows", "check_codec", "fast_rows", "open_records"]
+__all__ = [
+    "MAX_NUM_HEADERS",
+    "ManyRows",
+    "RecordPlace",
+    "Rows",
+    "check_codec",
+    "fast_rows",
+    "iter_bodies",
+    "open_records",
+    "sequence_of",
+]
 
 MAX_NUM_HEADERS = 1_000_000
 """Headers of one record at most; Kafka only limits the size of a batch.
@@ -49,10 +60,10 @@ _BEGINNING = RecordPlace()
 class Rows(Protocol):
     """A faster decoder of records, which may leave records to the one in this module."""
 
-    def records(
+    def bodies(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
-    ) -> Generator[Record, None, RecordPlace | None]:
-        """Yield records from the first on; return where to continue, None if all are done and sound.
+    ) -> Generator[Iterable[formats.Body], None, RecordPlace | None]:
+        """Yield records from the first on, several at once; return where to continue, None if all are sound.
 
         It may stop before a record that has more than `max_items` headers.
         """
@@ -77,13 +88,13 @@ class ManyRows:
     def _rows(self) -> Rows | None:
         return self._load()
 
-    def records(
+    def bodies(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
-    ) -> Generator[Record, None, RecordPlace | None]:
+    ) -> Generator[Iterable[formats.Body], None, RecordPlace | None]:
         self._num_records += batch.num_records or 0
         if self._num_records <= _MANY or self._rows is None:
             return _BEGINNING
-        return (yield from self._rows.records(batch, payload, max_items))
+        return (yield from self._rows.bodies(batch, payload, max_items))
 
 
 def fast_rows() -> Rows:
@@ -129,7 +140,10 @@ def open_records(
     """
     items = items or ItemBudget(max_decompressed)
     if batch.magic >= 2:
-        return batch, _iter_batch(batch, payload, max_decompressed, rows=rows, start=start, items=items)
+        bodies = iter_bodies(
+            batch, payload, max_decompressed=max_decompressed, rows=rows, start=start, items=items
+        )
+        return batch, (_record(batch, body) for body in chain.from_iterable(bodies))
     try:
         check_codec(batch)
     except KafkaFormatError as error:
@@ -138,16 +152,18 @@ def open_records(
     return messages.batch, messages.records()
 
 
-def _iter_batch(
+def iter_bodies(
     batch: Batch,
     payload: bytes | memoryview,
-    max_decompressed: int,
     *,
-    rows: Rows | None,
-    start: RecordPlace,
-    items: ItemBudget,
-) -> Iterator[Record]:
-    """Yield the records of a batch of magic 2.
+    max_decompressed: int,
+    rows: Rows | None = None,
+    start: RecordPlace = _BEGINNING,
+    items: ItemBudget | None = None,
+) -> Iterator[Iterable[formats.Body]]:
+    """Yield the records of a batch of magic 2 by their own values, several at once, each to be read at once.
+
+    Arguments are those of `open_records`.
 
     Raises:
         DecompressionError: an unknown codec, invalid bytes, or more of them, or of records and headers, than
@@ -158,7 +174,7 @@ def _iter_batch(
     try:
         check_codec(batch)
         plain = _decompressed(batch, payload, max_decompressed)
-        budget = None if batch.compression == "none" else items
+        budget = None if batch.compression == "none" else items or ItemBudget(max_decompressed)
         if budget is not None:
             budget.add(batch.size)
         yield from _records(batch, plain, rows, start, budget)
@@ -188,28 +204,33 @@ def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: i
 
 def _records(
     batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: RecordPlace, items: ItemBudget | None
-) -> Iterator[Record]:
+) -> Iterator[Iterable[formats.Body]]:
     """Yield the records after `start`, within the budget."""
     is_experimental = isinstance(batch, ExperimentalBatch)  # which faster decoders do not know
     if rows is not None and not (batch.is_control or is_experimental) and start == _BEGINNING:
         max_items = MAX_NUM_HEADERS if items is None else items.largest(MAX_NUM_HEADERS)
-        steps = rows.records(batch, payload, max_items)
+        steps = rows.bodies(batch, payload, max_items)
         try:
             while True:
-                record = next(steps)
-                if items is not None:
-                    items.take(1 + len(record.headers), batch.compression)
-                yield record
+                bodies = next(steps)
+                yield bodies if items is None else _taken(bodies, items, batch)
         except StopIteration as stop:
             if stop.value is None:
                 return
             start = stop.value
-    yield from _exactly(batch, payload, start, items)
+    for body in _exactly(batch, payload, start, items):
+        yield (body,)
+
+
+def _taken(bodies: Iterable[formats.Body], items: ItemBudget, batch: Batch) -> Iterator[formats.Body]:
+    for body in bodies:
+        items.take(1 + len(body.headers), batch.compression)
+        yield body
 
 
 def _exactly(
     batch: Batch, payload: bytes | memoryview, start: RecordPlace, items: ItemBudget | None
-) -> Iterator[Record]:
+) -> Iterator[formats.Body]:
     """Decode records by the generated class, whose errors describe the damage."""
     count = batch.num_records
     if count is None or count < 0:
@@ -227,7 +248,7 @@ def _exactly(
             except CorruptBatchError as error:
                 detail = f"record {index + 1} of {count} cannot be read: {error.detail}"
                 raise CorruptBatchError(detail) from error
-            yield _record(batch, body)
+            yield body
         if reader.num_left():
             raise CorruptBatchError(f"{reader.num_left()} bytes are left after the last of {count} records")
     finally:
@@ -235,17 +256,21 @@ def _exactly(
 
 
 def _record(batch: Batch, body: formats.Body) -> Record:
-    sequence = -1
-    if batch.base_sequence >= 0:
-        sequence = formats.increment_sequence(batch.base_sequence, body.offset_delta)
     return Record(
         position=batch.position,
         offset=body.offset,
         timestamp=body.timestamp,
         timestamp_type=batch.timestamp_type,
-        sequence=sequence,
+        sequence=sequence_of(batch, body),
         key=body.key,
         value=body.value,
         headers=body.headers,
         control=decode_control(body.key, body.value) if batch.is_control else None,
     )
+
+
+def sequence_of(batch: Batch, body: formats.Body) -> int:
+    """The sequence number of a record in a batch of magic 2; -1 for none."""
+    if batch.base_sequence < 0:
+        return -1
+    return formats.increment_sequence(batch.base_sequence, body.offset_delta)

@@ -6,14 +6,14 @@ What the decoder refuses is left to `batch_records`, which is exact and describe
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.core.formats import increment_sequence, wrap_long
-from kafka_segments.core.formats.entries import Batch, Header, Record
+from kafka_segments.core.formats import Body
+from kafka_segments.core.formats.entries import Batch, Header
 from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
@@ -35,10 +35,10 @@ class RowDecoder:
         capacity = Capacity(_NUM_ROWS, _NUM_BYTES, _NUM_ROWS)
         self._decoder = RecordDecoder(kafka_record, schema, capacity=capacity, max_items=MAX_NUM_HEADERS)
 
-    def records(
+    def bodies(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
-    ) -> Generator[Record, None, RecordPlace | None]:
-        """Yield the records of a batch of magic 2 up to what only `records` can judge.
+    ) -> Generator[Iterable[Body], None, RecordPlace | None]:
+        """Yield the records of a batch of magic 2 up to what only `batch_records` can judge.
 
         Args:
             batch: its header.
@@ -60,27 +60,19 @@ class RowDecoder:
             except StopIteration as stop:
                 stopped = stop.value
                 break
-            yield from _records(batch, rows)
+            yield _bodies(batch, rows)
         for rows in self._decoder.flush():
-            yield from _records(batch, rows)
+            yield _bodies(batch, rows)
         return None if stopped is None else stopped.start
 
 
-def _records(batch: Batch, rows: pa.RecordBatch) -> list[Record]:
-    offsets = rows.column("offset").to_numpy().tolist()
-    timestamps = rows.column("timestamp_ms").to_numpy().tolist()
+def _bodies(batch: Batch, rows: pa.RecordBatch) -> Iterator[Body]:
+    offsets = np.from_dlpack(rows.column("offset"))
+    deltas = np.subtract(offsets, batch.base_offset or 0)  # which wraps, as Java's
+    timestamps = np.from_dlpack(rows.column("timestamp_ms"))
     keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
-    position, timestamp_type = batch.position, batch.timestamp_type
-    sequences = [-1] * len(offsets)
-    if batch.base_sequence >= 0:
-        base = batch.base_offset or 0
-        sequences = [increment_sequence(batch.base_sequence, wrap_long(offset - base)) for offset in offsets]
-    return [
-        Record(position, offset, timestamp, timestamp_type, sequence, key, value, headers, None)
-        for offset, timestamp, sequence, key, value, headers in zip(
-            offsets, timestamps, sequences, keys, values, _headers(rows.column("headers")), strict=True
-        )
-    ]
+    numbers = offsets.tolist(), timestamps.tolist(), deltas.tolist()
+    return map(Body._make, zip(*numbers, keys, values, _headers(rows.column("headers")), strict=True))
 
 
 def _headers(column: pa.Array) -> Iterator[tuple[Header, ...]]:

@@ -2,30 +2,33 @@
 
 Strategy: one entry after the other, by its length alone. What an exception ends in Kafka raises an error of
 ours in the same place: after the records that Kafka's iterator has handed out by then. The differences to
-`segment.scan` are on purpose: that finds damage, this repeats what a reader without checks makes of it
+`core.segment.scan` are on purpose: that finds damage, this repeats what a reader without checks makes of it
 (FileLogInputStream, DefaultRecordBatch, AbstractLegacyRecordBatch).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.codecs.bounds import ItemBudget
-from kafka_segments.core.formats import CutMessage
-from kafka_segments.core.formats.entries import Batch, Record
+from kafka_segments.core.formats import Body, CutMessage, Prefix
+from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.storage import Source, Window
-from kafka_segments.core.segment.batch_records import check_codec, open_records
+from kafka_segments.core.segment.batch_records import Rows, check_codec, iter_bodies
 from kafka_segments.core.segment.legacy_messages import Messages
 from kafka_segments.core.segment.scan.entry_scan import read_payload
 from kafka_segments.errors import CorruptBatchError, DecompressionError, OptionError, TruncatedError
 
-__all__ = ["EntryFrame", "EntryReader", "OldRecord"]
+__all__ = ["HIGHEST_INT", "EntryFrame", "EntryReader", "OldRecord"]
 
-_HIGHEST_SIZE = (1 << 31) - 1
+HIGHEST_INT = (1 << 31) - 1
 _PIECE = 1 << 20
+_MANY = 1 << 16
+"""Records of a compressed batch that are held in memory; a batch of more is read twice."""
 _NEWEST = max(formats.MAGICS)
 _BYTES_PER_ITEM = 16
 """Bytes of messages that are parsed in the time of a record."""
@@ -33,22 +36,20 @@ _BYTES_PER_ITEM = 16
 
 @dataclass(frozen=True, slots=True)
 class EntryFrame:
-    """An entry by its first bytes alone; `size` counts all of its bytes."""
+    """An entry by its first bytes alone."""
 
     position: int
-    size: int
-    magic: int
-    base_offset: int
+    prefix: Prefix
 
     @property
     def is_batch(self) -> bool:
         """Whether Kafka reads it as a batch of magic 2, and not as a message."""
-        return self.magic >= _NEWEST
+        return self.prefix.magic >= _NEWEST
 
     @property
     def end_position(self) -> int:
         """Where the next entry begins."""
-        return self.position + self.size
+        return self.position + self.prefix.len_entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +66,20 @@ class EntryReader:
 
     Args:
         source: the file.
+        rows: a faster decoder of records, if there is one.
 
     Raises:
         OptionError: the file is larger than a segment can be (FileRecords).
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, rows: Rows | None = None) -> None:
         self.source = source
+        self._rows = rows
         self._window = Window(source)
         # Values of control records are parsed field by field; other records are printed without a bound.
         self._control_items, self._counted = ItemBudget(DEFAULT_MAX_DECOMPRESSED), -1
-        if source.size > _HIGHEST_SIZE:
-            detail = f"{source.size} bytes are more than a segment can have, {_HIGHEST_SIZE}"
+        if source.size > HIGHEST_INT:
+            detail = f"{source.size} bytes are more than a segment can have, {HIGHEST_INT}"
             raise OptionError(detail, path=source.name)
 
     def frame(self, position: int, end: int) -> EntryFrame | None:
@@ -98,11 +101,11 @@ class EntryReader:
             raise CorruptBatchError(detail, position=position, path=self.source.name)
         if prefix.len_entry > end - position:
             return None
-        return EntryFrame(position, prefix.len_entry, prefix.magic, prefix.base_offset)
+        return EntryFrame(position, prefix)
 
     def last_offset(self, frame: EntryFrame) -> int:
         """The last offset of an entry by its header, that of a message by its first bytes."""
-        return self.header(frame).last_offset if frame.is_batch else frame.base_offset
+        return self.header(frame).last_offset if frame.is_batch else frame.prefix.base_offset
 
     def header(self, frame: EntryFrame) -> Batch:
         """The header of an entry. That of a batch is read from the bytes after a shorter one, too.
@@ -116,7 +119,7 @@ class EntryReader:
             detail = f"the file ends after {available} of the header's {formats.LEN_HEAD} bytes"
             raise TruncatedError(detail, position=frame.position, path=self.source.name)
         data = self._window.read(frame.position, min(formats.LEN_HEAD, available))
-        return formats.read_header_leniently(data, self.source.name, frame.position)
+        return formats.read_header_leniently(data, self.source.name, frame.position, frame.prefix)
 
     def is_valid(self, batch: Batch) -> bool:
         """Whether an entry has all of a header, and its checksum is right."""
@@ -130,8 +133,8 @@ class EntryReader:
             position += len(piece)
         return value == batch.crc
 
-    def records(self, batch: Batch) -> Iterator[Record]:
-        """The records of a batch of magic 2 or above.
+    def records(self, batch: Batch) -> Iterator[list[Body]]:
+        """The records of a batch of magic 2 or above, some thousands at once.
 
         Raises:
             KafkaFormatError: after the records before a bad one; of a compressed batch before the first.
@@ -139,22 +142,26 @@ class EntryReader:
         if batch.size < formats.LEN_HEAD:
             detail = f"{batch.size} bytes are fewer than a header's {formats.LEN_HEAD}"
             raise CorruptBatchError(detail, position=batch.position, path=batch.path)
-        if batch.num_records == 0:  # bytes after the header are not looked at
+        count, num_read = batch.num_records or 0, 0
+        if count == 0:  # bytes after the header are not looked at
             return
-        if batch.compression != "none":
-            items = self._control_items if batch.is_control else None
-            for _ in self._opened(batch, items):  # Kafka decodes them all before it hands out the first one
-                pass
-        last = None
-        for number, record in enumerate(self._opened(batch), start=1):
-            if number == batch.num_records:  # is handed out once it is clear that nothing follows
-                last = record
-            else:
-                yield record
-        if last is not None:
-            yield last
+        if batch.compression != "none":  # Kafka decodes them all before it hands out the first one
+            opened = self._opened(batch, self._control_items if batch.is_control else None)
+            if count <= _MANY:
+                yield from [list(bodies) for bodies in opened]
+                return
+            for bodies in opened:
+                deque(bodies, 0)
+        last: list[Body] = []
+        for bodies in self._opened(batch):
+            found = list(bodies)
+            num_read += len(found)
+            if num_read == count:  # the last one is handed out once it is clear that nothing follows
+                last.append(found.pop())
+            yield found
+        yield last
 
-    def take_message(self, batch: Batch, num_bytes: int) -> None:
+    def take_message(self, batch: Batch, key: bytes | None, value: bytes | None) -> None:
         """Count a key and a value that are parsed field by field; those that were compressed have a bound.
 
         Raises:
@@ -164,11 +171,12 @@ class EntryReader:
             if batch.position != self._counted:
                 self._counted = batch.position
                 self._control_items.add(batch.size)
+            num_bytes = len(key or b"") + len(value or b"")
             self._control_items.take(num_bytes // _BYTES_PER_ITEM, batch.compression)
 
-    def _opened(self, batch: Batch, items: ItemBudget | None = None) -> Iterator[Record]:
+    def _opened(self, batch: Batch, items: ItemBudget | None = None) -> Iterator[Iterable[Body]]:
         payload, most = read_payload(self._window, batch), DEFAULT_MAX_DECOMPRESSED
-        return open_records(batch, payload, max_decompressed=most, check_crc=False, items=items)[1]
+        return iter_bodies(batch, payload, max_decompressed=most, rows=self._rows, items=items)
 
     def old_records(self, batch: Batch) -> Iterator[OldRecord]:
         """The message of an entry of magic 0 or 1, or those in a wrapper.

@@ -6,20 +6,20 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 
-from kafka_segments.cli.like_kafka.stored_index import (
+from kafka_segments.core import formats
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.errors import CorruptIndexError
+from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT, EntryFrame, EntryReader
+from kafka_segments.like_kafka.stored_index import (
     IndexOptions,
     StoredIndex,
     end_of_slice,
     offset_in_name,
     path_beside,
 )
-from kafka_segments.cli.like_kafka.tool_options import HIGHEST_INT
-from kafka_segments.cli.like_kafka.tool_output import ToolOutput
-from kafka_segments.core import formats
-from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.lenient_entries import EntryFrame, EntryReader
-from kafka_segments.errors import CorruptIndexError
+from kafka_segments.like_kafka.tool_output import ToolOutput
 
 __all__ = ["TimeIndexErrors", "dump_time_index"]
 
@@ -94,7 +94,7 @@ def dump_time_index(path: str, output: ToolOutput, options: IndexOptions, errors
             found = log.find(index.position_of(offset), offset)
             _compare(log, found, (timestamp, offset), previous, errors.of(path))
             if not options.is_verify_only:
-                output.write(b"timestamp: %d offset: %d\n" % (timestamp, offset))
+                output.write(f"timestamp: {timestamp} offset: {offset}\n")
 
 
 def _check_times(entries: StoredIndex) -> None:
@@ -150,8 +150,11 @@ class _FramedLog:
     def max_timestamp(self, frame: EntryFrame) -> int:
         """The greatest timestamp of an entry's records, -1 if none is above that."""
         header = self._reader.header(frame)
-        records = self._reader.records(header) if frame.is_batch else self._reader.old_records(header)
-        return max([-1, *(record.timestamp for record in records)])
+        if frame.is_batch:
+            times = [body.timestamp for body in chain.from_iterable(self._reader.records(header))]
+        else:
+            times = [record.timestamp for record in self._reader.old_records(header)]
+        return max([-1, *times])
 
     def _check(self, position: int) -> None:
         walked = []

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 from tests import forms
-from tests.cli.kafka_tool import Ran, kafka, ours
 from tests.forgotten import forget
+from tests.like_kafka.kafka_tool import Ran, kafka, ours
 from tests.made.build import batch, control, message, patched, record
 from tests.made.encoder import Message, Wrapper
 from tests.made.samples import in_every_run
 from tests.mutations import cases
 from tests.recording.sets import RECORDED
 
-from kafka_segments.cli.like_kafka import log_lines
-from kafka_segments.cli.like_kafka.tool_options import REFUSED_DECODER
+from kafka_segments.core.segment import batch_records
 from kafka_segments.errors import MissingExtraError
+from kafka_segments.like_kafka.tool_options import REFUSED_DECODER
 
 pytestmark = pytest.mark.oracle
 
@@ -36,23 +36,24 @@ OPTIONS: list[list[str]] = [
     ["--verify-index-only", "--print-data-log", "--max-bytes", "1000"],
     ["--max-message-size", "200"],
 ]
+DECODER = "kafka_segments.core.segment.columnar.record_objects"
 COMPILING = "kafka-segments: compiling decoders"
 """What is said once on each machine, in whatever run comes first."""
 
 
 def compare(runs: Sequence[Sequence[str]], folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Ran]:
-    """What Kafka's tool printed, which ours printed too, in columns and entry by entry.
+    """What Kafka's tool printed, which ours printed too, with and without the compiled decoder of records.
 
     Where Java's memory was not enough for a length that a damaged message claims, ours goes on.
     """
     answers = asked(runs, folder)
-    for len_slow in (0, 1 << 40):
-        monkeypatch.setattr(log_lines, "_LEN_SLOW", len_slow)
+    for many in (0, 1 << 40):
+        monkeypatch.setattr(batch_records, "_MANY", many)
         for run, expected in zip(runs, answers, strict=True):
             if "OutOfMemoryError" in expected.err:
                 continue
             found = ours(run, folder)
-            assert (found.out, found.status) == (expected.out, expected.status), (run, len_slow, found.err)
+            assert (found.out, found.status) == (expected.out, expected.status), (run, many, found.err)
             if expected.status == 0 and not run[1].endswith(".snapshot"):
                 lines = found.err.splitlines(keepends=True)
                 assert "".join(one for one in lines if not one.startswith(COMPILING)) == expected.err, run
@@ -315,12 +316,12 @@ def test_without_arrow_it_says_so_and_prints_the_same(
 ) -> None:
     (tmp_path / "0.log").write_bytes(PLAIN + HEADERS)
     run = ["--files", "0.log", "--print-data-log"]
-    monkeypatch.setattr(log_lines, "_LEN_SLOW", 0)
+    monkeypatch.setattr(batch_records, "_MANY", 0)
     expected = ours(run, tmp_path)
     hide(monkeypatch)
     found = ours(run, tmp_path)
     assert (found.out, found.status) == (expected.out, 0)
-    assert found.err.count("records are printed one by one") == 1
+    assert found.err.count("records are decoded one by one") == 1
 
 
 def hide(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,10 +330,10 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> None:
     class Finder:
         @staticmethod
         def find_spec(name: str, _path: object = None, _target: object = None) -> None:
-            if name == "kafka_segments.core.segment.columnar.dump_text":
+            if name == DECODER:
                 raise MissingExtraError("Arrow data need pyarrow", extra="arrow")
 
-    forget(monkeypatch, ["kafka_segments.core.segment.columnar.dump_text"])
+    forget(monkeypatch, [DECODER])
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
 
 

@@ -1,4 +1,4 @@
-"""Text of DumpLogSegments for records of internal topics: JSON, as its decoders of messages print it."""
+"""Text of DumpLogSegments for keys and values; of internal topics JSON, as its decoders of messages print."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from kafka_segments.core.formats import java_integer, java_text
 from kafka_segments.core.formats.internal_records import (
     read_coordinator_key,
     read_coordinator_value,
@@ -16,7 +17,23 @@ from kafka_segments.core.formats.internal_records import (
 )
 from kafka_segments.errors import CorruptBatchError, DecodeError
 
-__all__ = ["MAX_LEN_MESSAGE", "MESSAGE_PARSERS", "MessageParser", "json_text"]
+__all__ = [
+    "DECODERS",
+    "MAX_LEN_MESSAGE",
+    "MESSAGE_PARSERS",
+    "Decoder",
+    "MessageParser",
+    "decoded_texts",
+    "json_text",
+]
+
+Decoder = Callable[[bytes], str]
+DECODERS: dict[str, Decoder] = {
+    "StringDecoder": java_text,
+    "IntegerDecoder": lambda data: str(java_integer(data, is_long=False)),
+    "LongDecoder": lambda data: str(java_integer(data, is_long=True)),
+}
+"""What becomes of keys or values, by classes of org.apache.kafka.tools.api."""
 
 MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 """Makes the texts of key and value, None for those that are not printed, of an offset and both as bytes."""
@@ -24,6 +41,13 @@ MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, st
 MAX_LEN_MESSAGE = 4 << 20
 """Bytes of a key or value that are read: as JSON values and text, they take a hundred times the memory."""
 _LARGE, _SMALL = 1e7, 1e-3  # outside these Java writes exponents
+
+
+def decoded_texts(
+    of_keys: Decoder, of_values: Decoder, _offset: int, key: bytes | None, value: bytes | None
+) -> tuple[str | None, str | None]:
+    """The texts of key and value by a decoder for each."""
+    return None if key is None else of_keys(key), None if value is None else of_values(value)
 
 
 def json_text(value: Any) -> str:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import closing
 
-from kafka_segments.cli.like_kafka.stored_index import (
+from kafka_segments.core import formats
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.index_files import ProducerEntry, read_producer_snapshot
+from kafka_segments.errors import CorruptIndexError, DecodeError
+from kafka_segments.like_kafka.lenient_entries import EntryReader
+from kafka_segments.like_kafka.stored_index import (
     IndexOptions,
     StoredIndex,
     content_of,
@@ -13,12 +18,7 @@ from kafka_segments.cli.like_kafka.stored_index import (
     offset_in_name,
     path_beside,
 )
-from kafka_segments.cli.like_kafka.tool_output import ToolOutput
-from kafka_segments.core import formats
-from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.index_files import ProducerEntry, read_producer_snapshot
-from kafka_segments.core.segment.lenient_entries import EntryReader
-from kafka_segments.errors import CorruptIndexError, DecodeError
+from kafka_segments.like_kafka.tool_output import ToolOutput
 
 __all__ = ["dump_offset_index", "dump_snapshot", "dump_transaction_index"]
 
@@ -64,7 +64,7 @@ def _dump_offsets(
         if last_offset != offset:
             mismatches[offset] = last_offset
         if not options.is_verify_only:
-            output.write(b"offset: %d position: %d\n" % (offset, position))
+            output.write(f"offset: {offset} position: {position}\n")
     return mismatches
 
 

@@ -7,22 +7,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafka_segments.cli import console
-from kafka_segments.cli.like_kafka.entry_lines import Contents
-from kafka_segments.cli.like_kafka.log_lines import dump_log
-from kafka_segments.cli.like_kafka.side_files import dump_offset_index, dump_snapshot, dump_transaction_index
-from kafka_segments.cli.like_kafka.stored_index import IndexOptions, offset_in_name
-from kafka_segments.cli.like_kafka.time_index_lines import TimeIndexErrors, dump_time_index
-from kafka_segments.cli.like_kafka.tool_options import REFUSED_DECODER, ToolOptions, parse
-from kafka_segments.cli.like_kafka.tool_output import ToolOutput
+from kafka_segments.core.segment.batch_records import Rows
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
+from kafka_segments.like_kafka.log_lines import dump_log
+from kafka_segments.like_kafka.side_files import dump_offset_index, dump_snapshot, dump_transaction_index
+from kafka_segments.like_kafka.stored_index import IndexOptions, offset_in_name
+from kafka_segments.like_kafka.time_index_lines import TimeIndexErrors, dump_time_index
+from kafka_segments.like_kafka.tool_options import REFUSED_DECODER, ToolOptions, parse
+from kafka_segments.like_kafka.tool_output import ToolOutput
 
 __all__ = ["KAFKA_VERSION", "run_like_kafka"]
 
 KAFKA_VERSION = "4.3.1"
 """The version whose tool this is like."""
 
-_STOPPED = 1  # the exit status of a Java program that an exception ends
+_ENDED = 0  # the exit status of a Java program
+_STOPPED = 1  # of one that an exception ends
 _SNAPSHOT_NAME = re.compile(r"([+-][0-9]{19}|[0-9]{20}).([+-][0-9]{9}|[0-9]{10})")
 _USAGE = """\
 usage: kafka-segments dump --like-kafka --files FILE[,FILE...] [OPTION...]
@@ -56,34 +56,35 @@ class _Findings:
     not_consecutive: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
-def run_like_kafka(arguments: Sequence[str]) -> int:
+def run_like_kafka(arguments: Sequence[str], output: ToolOutput, rows: Rows) -> int:
     """Print what the tool prints for its arguments; return its exit status.
+
+    Args:
+        arguments: the tool's.
+        output: standard output and error.
+        rows: a faster decoder of records.
 
     Raises:
         OptionError: an option that is refused here; nothing was printed.
         MissingCodecError: the package of a codec is not installed.
         OutputError: standard output cannot be written.
+        BrokenPipeError: the reader of standard output has closed it.
     """
-    output = ToolOutput()
     try:
-        try:
-            options = parse(arguments)
-        except OptionError as error:
-            console.say(str(error))
-            return _STOPPED
-        _refuse_decoder(options)
-        if not arguments or options.has("help") or not options.has("files", "version"):
-            for line in _USAGE.splitlines():
-                output.message(line)
-            return _STOPPED
-        if options.has("version"):
-            output.line(KAFKA_VERSION)
-            output.flush()
-            return console.CLEAN
-        return _dump(options, output)
-    except BrokenPipeError:
-        console.silence_stdout()
-        return console.CLEAN
+        options = parse(arguments)
+    except OptionError as error:
+        output.say(str(error))
+        return _STOPPED
+    _refuse_decoder(options)
+    if not arguments or options.has("help") or not options.has("files", "version"):
+        for line in _USAGE.splitlines():
+            output.message(line)
+        return _STOPPED
+    if options.has("version"):
+        output.line(KAFKA_VERSION)
+        output.flush()
+        return _ENDED
+    return _dump(options, output, rows)
 
 
 def _refuse_decoder(options: ToolOptions) -> None:
@@ -94,21 +95,21 @@ def _refuse_decoder(options: ToolOptions) -> None:
         )
 
 
-def _dump(options: ToolOptions, output: ToolOutput) -> int:
+def _dump(options: ToolOptions, output: ToolOutput, rows: Rows) -> int:
     findings = _Findings()
     try:
         for given in options.files:
-            _dump_file(_java_path(given), options, output, findings)
+            _dump_file(_java_path(given), options, output, findings, rows)
     except (OutputError, MissingCodecError):
         raise
     except KafkaFormatError as error:
         output.flush()
-        console.say(f"the output ends here: {error}")
+        output.say(f"the output ends here: {error}")
         return _STOPPED
     output.flush()
     for message in _messages(findings):
         output.message(message)
-    return console.CLEAN
+    return _ENDED
 
 
 def _java_path(given: str) -> str:
@@ -117,12 +118,15 @@ def _java_path(given: str) -> str:
     return path if path == "/" else path.removesuffix("/")
 
 
-def _dump_file(path: str, options: ToolOptions, output: ToolOutput, findings: _Findings) -> None:
+def _dump_file(path: str, options: ToolOptions, output: ToolOutput, findings: _Findings, rows: Rows) -> None:
     output.line(f"Dumping {path}")
     name = os.path.basename(path)
     suffix = name[name.rindex(".") :] if "." in name else ""
     if suffix in {".log", ".checkpoint"}:
-        _dump_log(path, suffix, options, output, findings)
+        printed = options.printed
+        output.line(_first_line(path, suffix))
+        if gaps := dump_log(path, output, printed, rows):
+            findings.not_consecutive.setdefault(os.path.abspath(path), {}).update(gaps)
     elif suffix == ".index":
         if mismatches := dump_offset_index(path, output, _index_options(options, options.max_message_size)):
             pairs = dict(sorted(mismatches.items(), reverse=True))
@@ -140,17 +144,6 @@ def _dump_file(path: str, options: ToolOptions, output: ToolOutput, findings: _F
 def _index_options(options: ToolOptions, max_message_size: int = 0) -> IndexOptions:
     is_sanity_only, is_verify_only = options.has("index-sanity-check"), options.has("verify-index-only")
     return IndexOptions(is_sanity_only, is_verify_only, max_message_size)
-
-
-def _dump_log(path: str, suffix: str, options: ToolOptions, output: ToolOutput, findings: _Findings) -> None:
-    parse = options.message_parser
-    words = not options.has("skip-record-metadata"), options.prints_contents
-    contents = Contents(*words, parse=parse) if parse else Contents(*words, options.decoders)
-    max_bytes = options.max_bytes
-    output.line(_first_line(path, suffix))
-    gaps = dump_log(path, output, is_deep=options.is_deep, contents=contents, max_bytes=max_bytes)
-    if gaps:
-        findings.not_consecutive.setdefault(os.path.abspath(path), {}).update(gaps)
 
 
 def _first_line(path: str, suffix: str) -> str:

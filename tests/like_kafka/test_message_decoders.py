@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from tests import forms
-from tests.cli.kafka_tool import kafka, ours
+from tests.like_kafka.kafka_tool import kafka, ours
 from tests.made.build import batch, record
 from tests.recording.sets import RECORDED
 
 from kafka_segments import Record, open_segment
-from kafka_segments.cli.like_kafka.message_lines import MAX_LEN_MESSAGE, json_text
+from kafka_segments.like_kafka.message_lines import MAX_LEN_MESSAGE, json_text
 
 pytestmark = pytest.mark.oracle
 

@@ -10,27 +10,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
-from kafka_segments.cli.like_kafka.message_lines import MESSAGE_PARSERS, MessageParser
 from kafka_segments.errors import OptionError
+from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT
+from kafka_segments.like_kafka.log_lines import Printed
+from kafka_segments.like_kafka.message_lines import DECODERS, MESSAGE_PARSERS, Decoder, decoded_texts
 from kafka_segments.query.options import did_you_mean
 
-__all__ = ["HIGHEST_INT", "REFUSED_DECODER", "ToolDecoder", "ToolOptions", "parse"]
+__all__ = ["REFUSED_DECODER", "ToolOptions", "parse"]
 
-HIGHEST_INT = (1 << 31) - 1
+_PACKAGE = "org.apache.kafka.tools.api"
 _MAX_MESSAGE_SIZE = 5 << 20
 
 
 class _Takes(Enum):
     NOTHING, VALUE, PERHAPS_A_VALUE = range(3)
-
-
-class ToolDecoder(Enum):
-    """What becomes of keys or values: a class of org.apache.kafka.tools.api."""
-
-    STRING = "StringDecoder"
-    INTEGER = "IntegerDecoder"
-    LONG = "LongDecoder"
 
 
 REFUSED_DECODER = "remote-log-metadata-decoder"
@@ -77,35 +72,26 @@ class ToolOptions:
         return [] if given and not any(parts) else parts
 
     @property
-    def prints_contents(self) -> bool:
-        """Whether keys and values are printed."""
-        return self.has("print-data-log", "value-decoder-class", "key-decoder-class", *MESSAGE_PARSERS)
-
-    @property
-    def is_deep(self) -> bool:
-        """Whether records are printed, too."""
-        return self.has("deep-iteration") or self.prints_contents
-
-    @property
     def max_message_size(self) -> int:
         """Bytes that are looked at for the batch of an index entry."""
         return self._integer("max-message-size", _MAX_MESSAGE_SIZE)
 
     @property
-    def max_bytes(self) -> int:
-        """Bytes of each log that are read."""
-        return self._integer("max-bytes", HIGHEST_INT)
-
-    @property
-    def decoders(self) -> tuple[ToolDecoder, ToolDecoder]:
-        """Those of keys and of values."""
-        value = self._decoder("value-decoder-class")
-        return self._decoder("key-decoder-class"), value
-
-    @property
-    def message_parser(self) -> MessageParser | None:
-        """What makes text of messages of an internal topic, if one is named; then there are no decoders."""
-        return next((parse for name, parse in MESSAGE_PARSERS.items() if self.has(name)), None)
+    def printed(self) -> Printed:
+        """What is printed of logs."""
+        is_parsed = self.has(*MESSAGE_PARSERS)
+        has_contents = is_parsed or self.has("print-data-log", "value-decoder-class", "key-decoder-class")
+        return Printed(
+            has_records=has_contents or self.has("deep-iteration"),
+            has_metadata=not self.has("skip-record-metadata"),
+            has_contents=has_contents,
+            parse=next((parse for name, parse in MESSAGE_PARSERS.items() if self.has(name)), None)
+            or partial(
+                decoded_texts, self._decoder("key-decoder-class"), self._decoder("value-decoder-class")
+            ),
+            is_parsed=is_parsed,
+            max_bytes=self._integer("max-bytes", HIGHEST_INT),
+        )
 
     def _value(self, name: str, default: str) -> str:
         values = self.given.get(name, [])
@@ -119,17 +105,16 @@ class ToolOptions:
             raise OptionError(f"--{name} {text!r} is not a 32-bit integer")
         return int(text)
 
-    def _decoder(self, name: str) -> ToolDecoder:
-        text = self._value(name, f"org.apache.kafka.tools.api.{ToolDecoder.STRING.value}")
+    def _decoder(self, name: str) -> Decoder:
+        text = self._value(name, f"{_PACKAGE}.StringDecoder")
         package, _, simple_name = text.rpartition(".")
-        known = {decoder.value: decoder for decoder in ToolDecoder}
-        if package != "org.apache.kafka.tools.api" or simple_name not in known:
-            names = ", ".join(f"org.apache.kafka.tools.api.{one}" for one in known)
+        if package != _PACKAGE or simple_name not in DECODERS:
+            names = ", ".join(f"{_PACKAGE}.{one}" for one in DECODERS)
             raise OptionError(
                 f"--{name} {text!r}: only these are supported here: {names}; dump --format jsonl prints "
                 "keys and values of any kind in base64"
             )
-        return known[simple_name]
+        return DECODERS[simple_name]
 
 
 def parse(arguments: Sequence[str]) -> ToolOptions:

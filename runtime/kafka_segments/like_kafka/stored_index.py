@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from kafka_segments.cli.like_kafka.tool_options import HIGHEST_INT
 from kafka_segments.core import formats
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.index_files import MAX_LEN_INDEX
-from kafka_segments.core.segment.lenient_entries import EntryReader
 from kafka_segments.errors import CorruptIndexError, OptionError
+from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT, EntryReader
 
 __all__ = ["IndexOptions", "StoredIndex", "content_of", "end_of_slice", "offset_in_name", "path_beside"]
 

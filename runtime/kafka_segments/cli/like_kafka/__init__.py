@@ -1,7 +1,0 @@
-"""Output of `dump --like-kafka`: that of Kafka's own tool, DumpLogSegments of Kafka 4.3.1, byte for byte.
-
-`tool_options` parses the tool's arguments, `tool` is its loop over files; `log_lines` and `entry_lines` print
-logs, `side_files` and `time_index_lines` the files beside them. What the tool does at damage (it goes on, or
-ends with an exception in the middle of a line) is done here too: `stored_index` and
-`segment.lenient_entries` read as Kafka's classes do.
-"""
