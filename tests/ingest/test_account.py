@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.connector import connector, queries, served
+from tests.doors.truth import outcome, outcome_of_all
 from tests.ingest.ingested import Run, parquet_rows
 from tests.spark import kafka_rows
 
@@ -46,41 +46,6 @@ def consumed(name: str, isolation: str) -> list[kafka_rows.Row]:
             assert not isinstance(answer, str), answer
             found += kafka_rows.of_arrow(answer)
     return sorted(found, key=lambda row: (row.topic, row.partition, row.offset))
-
-
-def outcome_of_all(lines: list[dict[str, Any]]) -> tuple[int, int, dict[int, str]]:
-    """The end of the log, twice, and what each offset holds."""
-    ends = [line["last_offset"] + 1 for line in lines if line["type"] == "batch"]
-    kinds = {
-        line["offset"]: "data" if line["control"] is None else "control"
-        for line in lines
-        if line["type"] == "record"
-    }
-    end = max(ends, default=0)
-    return end, end, kinds
-
-
-def outcome(lines: list[dict[str, Any]]) -> tuple[int, int, dict[int, str]]:
-    """Likewise for readers of committed records: the second number is the last stable offset."""
-    end, _, kinds = outcome_of_all(lines)
-    batch: dict[str, Any] = {}
-    open_: dict[int, list[int]] = {}
-    first: dict[int, int] = {}
-    for line in lines:
-        if line["type"] == "batch":
-            batch = line
-            if batch["is_transactional"] and not batch["is_control"]:
-                first.setdefault(batch["producer_id"], batch["base_offset"])
-        elif line["type"] == "record" and batch["is_transactional"]:
-            producer = batch["producer_id"]
-            if line["control"] is None:
-                open_.setdefault(producer, []).append(line["offset"])
-            elif line["control"]["type"] in ("ABORT", "COMMIT"):
-                is_abort = line["control"]["type"] == "ABORT"
-                kinds |= dict.fromkeys(open_.pop(producer, []) if is_abort else [], "aborted")
-                open_.pop(producer, None)
-                first.pop(producer, None)
-    return end, min(first.values(), default=end), kinds
 
 
 @pytest.mark.parametrize("name", kafka_rows.SETS)

@@ -39,13 +39,6 @@ def boundary_behind(path: Path, offset: int) -> int:
     return int(batch["position"]) + int(batch["size"])
 
 
-def test_a_whole_directory_is_clean(ingest: Run, tmp_path: Path) -> None:
-    directory = copy_of(tmp_path, "multi-0")
-    status, table, err = ingest(directory, tmp_path / "out")
-    assert (status, table["multi", 0]["lost"], table["multi", 0]["records"]) == (0, "0", "206"), err
-    assert offsets(tmp_path / "out") == list(range(206))
-
-
 @pytest.mark.parametrize("content", [b"", bytes(4096)])
 def test_an_emptied_segment_is_missing(ingest: Run, tmp_path: Path, content: bytes) -> None:
     directory = copy_of(tmp_path, "multi-0")
@@ -121,17 +114,6 @@ def test_segments_that_were_not_asked_for_are_not_missing(ingest: Run, tmp_path:
     chosen = [directory / f"{base:020}.log" for base in (0, 87)]
     status, table, err = ingest(*chosen, tmp_path / "out")
     assert (status, table["transactions", 0]["lost"]) == (0, "0"), err
-
-
-@pytest.mark.parametrize("name", kafka_rows.SETS)
-def test_nothing_is_missing_of_recorded_logs(ingest: Run, tmp_path: Path, name: str) -> None:
-    """Cleaned logs, deleted heads and aborted transactions have lawful holes."""
-    topics = sorted({kafka_rows.split_name(one)[0] for one in kafka_rows.partitions(name)})
-    chosen = ["--subscribe", ",".join(topics)]
-    status, table, err = ingest(kafka_rows.RECORDED / name, tmp_path / "out", *chosen)
-    total = table["total", -1]
-    assert (status, total["lost"], total["damage"]) == (0, "0", "0"), err
-    assert int(total["records"]) == len(kafka_rows.rows(name))
 
 
 @pytest.mark.parametrize("is_live", [False, True])

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.long(short=Fal
 
 NAME = "kafka-4.3/clean"
 
-SUITE = ("test_rows.py", "test_source.py")
+SUITE = ("doors/test_doors.py", "spark/test_source.py")
 
 
 class Run(NamedTuple):
@@ -43,7 +43,7 @@ def cluster(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Run
 
 def run_suite(program: list[str], folder: Path, master: str) -> subprocess.CompletedProcess[str]:
     """Run a program of this Python with pytest's arguments for the suite."""
-    tests = [str(conftest.ROOT / "tests" / "spark" / name) for name in SUITE]
+    tests = [str(conftest.ROOT / "tests" / name) for name in SUITE]
     options = ["-q", "-m", "spark", "-p", "no:cacheprovider", f"--rootdir={conftest.ROOT}"]
     return subprocess.run(
         [sys.executable, *program, *options, "-c", str(conftest.ROOT / "pyproject.toml"), *tests],

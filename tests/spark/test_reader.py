@@ -18,7 +18,6 @@ from tests.spark import kafka_rows
 from kafka_segments.core import codecs
 from kafka_segments.errors import (
     ChecksumMismatchError,
-    CorruptBatchError,
     DataLossError,
     DecompressionError,
     KafkaFormatError,
@@ -87,60 +86,6 @@ def flipped(data: bytes) -> bytes:
 
 
 # --- rows ---------------------------------------------------------------------------------------------------
-
-
-def test_columns_of_a_record(tmp_path: Path) -> None:
-    records = [
-        build.record(0, None, None),
-        build.record(1, b"", b"", ((b"h", None), (b"h", b""), (b"", b"\xff"), (b"\xed\xa0\x80", b"x")), -3),
-    ]
-    directory = segment(tmp_path / "a-b-7", 5, build.batch(5, records))
-    assert read(directory, includeHeaders="true") == [
-        {
-            "key": None,
-            "value": None,
-            "topic": "a-b",
-            "partition": 7,
-            "offset": 5,
-            "timestamp": 1_700_000_000_000_000,
-            "timestampType": 0,
-            "headers": None,
-        },
-        {
-            "key": b"",
-            "value": b"",
-            "topic": "a-b",
-            "partition": 7,
-            "offset": 6,
-            "timestamp": 1_699_999_999_997_000,
-            "timestampType": 0,
-            "headers": [
-                {"key": "h", "value": None},
-                {"key": "h", "value": b""},
-                {"key": "", "value": b"\xff"},
-                {"key": "\ufffd", "value": b"x"},
-            ],
-        },
-    ]
-
-
-def test_log_append_time_wins(tmp_path: Path) -> None:
-    data = build.batch(0, [build.record(), build.record(1)], attributes=8, max_timestamp=9_000)
-    rows = read(segment(tmp_path / "t-0", 0, data), columns("timestamp", "timestampType"))
-    assert rows == [{"timestamp": 9_000_000, "timestampType": 1}] * 2
-
-
-def test_control_records_are_no_rows(tmp_path: Path) -> None:
-    marker = build.control(1, (b"\0\0\0\1", b"\0\0\0\0\0\0"))
-    assert offsets(segment(tmp_path / "t-0", 0, *batches(0), marker, *batches(2))) == [0, 2]
-
-
-def test_many_rows_and_large_values(tmp_path: Path) -> None:
-    small = build.batch(0, [build.record(delta, None, b"") for delta in range(25_000)])
-    large = build.batch(25_000, [build.record(delta, None, b"x" * (3 << 20)) for delta in range(4)])
-    rows = read(segment(tmp_path / "t-0", 0, small, large), columns("value", "offset"))
-    assert [row["offset"] for row in rows] == list(range(25_004))
-    assert [len(row["value"]) for row in rows[-4:]] == [3 << 20] * 4
 
 
 def test_any_columns_in_any_order_and_case(tmp_path: Path) -> None:
@@ -232,15 +177,6 @@ def test_damage_is_dropped_with_a_warning(tmp_path: Path, caplog: pytest.LogCapt
     assert "the batch is cut off" in cut
 
 
-def test_sound_records_of_a_broken_batch_are_delivered(tmp_path: Path) -> None:
-    good = build.record(0) + build.record(1)
-    broken = build.batch(1, payload=good + b"\x7f", count=3, last_offset_delta=2)
-    directory = segment(tmp_path / "t-0", 0, *batches(0), broken, *batches(4))
-    assert offsets(directory, mode="DROPMALFORMED") == [0, 1, 2, 4]
-    with pytest.raises(CorruptBatchError):
-        read(directory)
-
-
 @pytest.mark.parametrize("cut", [1, 16, 17, 60, 61, 80, -1])
 def test_unfinished_batch_of_the_newest_segment_is_pending(
     tmp_path: Path, cut: int, caplog: pytest.LogCaptureFixture
@@ -326,12 +262,6 @@ def test_missing_codec_is_no_damage(tmp_path: Path, mode: str, monkeypatch: pyte
     assert codecs.decompress is not decompress
     with pytest.raises(MissingCodecError, match="pip install"):
         read(directory, mode=mode)
-
-
-@pytest.mark.parametrize("magic", [0, 1])
-def test_old_messages_are_rows(tmp_path: Path, magic: int) -> None:
-    directory = segment(tmp_path / "t-0", 0, *batches(0), build.message(1, magic=magic))
-    assert offsets(directory) == [0, 1]
 
 
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])

@@ -51,13 +51,6 @@ def test_a_tier_and_a_broker(tmp_path: Path, make: Callable[..., Path], level: s
     ]
 
 
-def test_replicas_are_one_log(tmp_path: Path) -> None:
-    for disk in ("one", "two"):
-        shutil.copytree(TRANSACTIONS, tmp_path / disk / TRANSACTIONS.name)
-    assert read(tmp_path / "one", tmp_path / "two") == EXPECTED
-    assert read(tmp_path / "*") == EXPECTED
-
-
 def test_the_best_of_replicas(tmp_path: Path) -> None:
     one, two, three = batches(0, 1, 2)
     segment(tmp_path / "one" / "t-0", 0, one, flipped(two), three)

@@ -71,13 +71,6 @@ def test_paths(load: Load) -> None:
     assert topics == {"multi", "shapes"}
 
 
-def test_deleted_head_and_what_is_put_aside(load: Load) -> None:
-    frame = load(CLEAN)
-    assert frame.filter("topic = 'deleted-head'").agg({"offset": "min"}).first()[0] == 17
-    assert list(CLEAN.glob("doomed-0.*-delete/*.log"))
-    assert frame.filter("topic LIKE 'doomed%'").count() == 0
-
-
 def test_columns_asked_for(spark: SparkSession) -> None:
     reader = spark.read.format("kafka-segments").schema("offset bigint, Topic string")
     frame = reader.load(str(CLEAN / "multi-0"))
@@ -182,27 +175,6 @@ def test_views_as_frames(spark: SparkSession, load: Load, tmp_path: Path) -> Non
     assert [(row.offset, row.damage is None) for row in told] == [(0, True), (1, False), (2, True)]
 
 
-def test_ranges(load: Load) -> None:
-    """Offsets and times as the connector takes them, over the rows that Kafka's own classes read."""
-    rows = [row for row in kafka_rows.rows("kafka-4.3/clean") if row.topic == "multi"]
-    some = load(
-        CLEAN, assign='{"multi":[0]}', startingOffsets='{"multi":{"0":7}}', endingOffsets='{"multi":{"0":90}}'
-    )
-    assert offsets(some) == [row.offset for row in rows if 7 <= row.offset < 90]
-    middle = rows[len(rows) // 2].timestamp // 1000
-    late = load(CLEAN, subscribePattern="^mul.i$", startingTimestamp=str(middle))
-    first = next(row.offset for row in rows if row.timestamp >= middle * 1000)
-    assert offsets(late) == [row.offset for row in rows if row.offset >= first]
-    many = load(CLEAN, subscribe="multi", minPartitions="5", includeHeaders="false")
-    assert num_tasks(many) >= 5
-    assert offsets(many) == [row.offset for row in rows]
-    few = load(CLEAN, subscribe="multi", maxRecordsPerPartition="10")
-    assert num_tasks(few) >= len(rows) // 10
-    assert offsets(few) == [row.offset for row in rows]
-    with pytest.raises(Exception, match="OptionError: there is no topic nothing in these paths; there is"):
-        load(CLEAN, subscribe="nothing").collect()
-
-
 def test_snapshot(spark: SparkSession, load: Load, tmp_path: Path) -> None:
     from kafka_segments.spark import take_snapshot
 
@@ -280,7 +252,3 @@ def test_errors_reach_the_user(load: Load, tmp_path: Path) -> None:
     assert "OptionError" in error_of(load(tmp_path / "bare"))
     with pytest.raises(Exception, match="OptionError: unknown option startingoffset; did you mean"):
         load(directory, startingOffset="earliest").count()  # Connect says it now, not before
-
-
-def test_no_rows(load: Load, tmp_path: Path) -> None:
-    assert load(segment(tmp_path / "t-0", 0)).count() == 0
