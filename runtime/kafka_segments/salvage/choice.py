@@ -20,7 +20,6 @@ from kafka_segments.salvage.ledger import (
     COVERED,
     Ledger,
     MissingOffsets,
-    ResultPiece,
     SoundStretch,
     Status,
 )
@@ -239,17 +238,6 @@ class Choice:
             if self.start_offset is None:
                 self.start_offset = self._segment
                 self.note_gap(self._segment, stretch.first)
-        piece = ResultPiece(
-            stretch.file,
-            stretch.position,
-            stretch.end_position,
-            stretch.first,
-            stretch.last,
-            stretch.newest,
-            self._segment,
-            self._len_segment,
-        )
-        self.ledger.add_piece(piece)
         self.ledger.add_fate(stretch.fate(Status.COPIED, "", self._segment, self._len_segment))
         self._len_segment += stretch.size
         self._file = stretch.file

@@ -26,18 +26,15 @@ _SCHEMA = """
 CREATE TABLE stretch (
     copy INTEGER, first INTEGER, last INTEGER, file INTEGER, position INTEGER, end_position INTEGER,
     num_batches INTEGER, newest INTEGER, since INTEGER, expected INTEGER, doubt TEXT);
-CREATE TABLE piece (
-    file INTEGER, position INTEGER, end_position INTEGER, first INTEGER, last INTEGER, newest INTEGER,
-    segment INTEGER, to_position INTEGER);
 CREATE TABLE fate (
     file INTEGER, position INTEGER, end_position INTEGER, status TEXT, reason TEXT, first INTEGER,
-    last INTEGER, segment INTEGER, to_position INTEGER);
+    last INTEGER, segment INTEGER, to_position INTEGER, newest INTEGER);
 CREATE TABLE gap (first INTEGER, last INTEGER);
 """
 _INDEXES = {
     "stretch": "CREATE INDEX by_offset ON stretch (copy, first, last DESC)",
-    "piece": "CREATE INDEX by_last ON piece (last)",
-    "fate": "CREATE INDEX by_position ON fate (file, position)",
+    "fate": "CREATE INDEX by_position ON fate (file, position);"
+    "CREATE INDEX by_last ON fate (last) WHERE status = 'copied'",
     "gap": "CREATE INDEX by_first ON gap (first)",
 }
 
@@ -97,7 +94,7 @@ class SoundStretch(NamedTuple):
     ) -> Fate:
         """Return what became of it."""
         place = self.file, self.position, self.end_position
-        return Fate(*place, status, reason, self.first, self.last, segment, to_position)
+        return Fate(*place, status, reason, self.first, self.last, segment, to_position, self.newest)
 
 
 class ResultPiece(NamedTuple):
@@ -145,6 +142,7 @@ class Fate:
         last: last offset in it, if known.
         segment: base offset of the result's segment that has these bytes.
         to_position: where in that.
+        newest: greatest timestamp in it, or a bound of it; -1 for none.
     """
 
     file: int
@@ -156,6 +154,7 @@ class Fate:
     last: int | None = None
     segment: int | None = None
     to_position: int | None = None
+    newest: int = -1
 
     def joined(self, other: Fate) -> Fate | None:
         """Return one range for this one and the next, if they are adjacent and share their fate."""
@@ -208,10 +207,6 @@ class Ledger:
         """Add a stretch."""
         self._add("stretch", stretch)
 
-    def add_piece(self, piece: ResultPiece) -> None:
-        """Add a piece of the result."""
-        self._add("piece", piece)
-
     def add_fate(self, fate: Fate) -> None:
         """Add what became of a range of bytes."""
         if fate.end_position > fate.position:
@@ -237,10 +232,11 @@ class Ledger:
 
     def pieces(self, from_offset: int | None = None) -> Iterator[ResultPiece]:
         """Yield the pieces of the result by offset, from the one on that may have `from_offset`."""
+        query = f"SELECT {', '.join(ResultPiece._fields)} FROM fate WHERE status = 'copied'"
         if from_offset is None:
-            return map(ResultPiece._make, self._rows("piece", "SELECT * FROM piece ORDER BY last", ()))
-        query = "SELECT * FROM piece WHERE last >= ? ORDER BY last"
-        return map(ResultPiece._make, self._rows("piece", query, (from_offset,)))
+            return map(ResultPiece._make, self._rows("fate", f"{query} ORDER BY last", ()))
+        rows = self._rows("fate", f"{query} AND last >= ? ORDER BY last", (from_offset,))
+        return map(ResultPiece._make, rows)
 
     def fates(self, file: int) -> Iterator[Fate]:
         """Yield what became of a file's bytes, by position; adjacent ranges with one fate as one."""
@@ -308,7 +304,8 @@ class Ledger:
         with self._errors():
             if table not in self._indexed:
                 self._indexed.add(table)
-                self._database.execute(_INDEXES[table])
+                for index in _INDEXES[table].split(";"):
+                    self._database.execute(index)
             # Without the inner generator the rows would be closed again, perhaps after the database.
             yield from (row for row in self._database.execute(query, values))
 
