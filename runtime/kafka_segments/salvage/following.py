@@ -1,25 +1,26 @@
 """Headers of the pieces of a result, for its indexes and for the state of the log.
 
-Strategy: headers come in tables, of which a few columns are taken; consecutive batches of a producer are one
-for the state of the log. Only control batches are opened.
+Consecutive batches of a producer are one for the state of the log. Only control batches are opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
-from operator import itemgetter
-from typing import Any
+from operator import add
 
 from kafka_segments.core.formats import increment_sequence
-from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.index_files import AbortedTxn
-from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.transactions.log_state import EpochBatches, LogState
 from kafka_segments.core.segment.transactions.markers import Markers
 from kafka_segments.core.segment.transactions.state import DataBatch
-from kafka_segments.errors import MissingExtraError, NotingFaults
+from kafka_segments.errors import NotingFaults
 from kafka_segments.salvage.ledger import ResultPiece
 from kafka_segments.salvage.survey import changed_error
 from kafka_segments.write.index_writer import BatchColumns
@@ -28,7 +29,6 @@ from kafka_segments.write.log_writer import SegmentFiles
 __all__ = ["Follower"]
 
 _LARGEST_MARKER = 1 << 20  # bytes, as brokers allow of any batch by default; they write less than 100
-_LEN_WINDOW = 4096  # bytes, where a single header is read
 _FIELDS = (
     "partition_leader_epoch",
     "producer_id",
@@ -37,11 +37,7 @@ _FIELDS = (
     "is_transactional",
     "is_control",
 )
-
-Row = tuple[Any, ...]
-"""Of a batch: base offset, last offset, greatest timestamp, position, then `_FIELDS`."""
-
-_epoch_of, _producer_of = itemgetter(4), itemgetter(5, 6, 8, 9)
+_OF_PRODUCER = ("producer_id", "producer_epoch", "is_transactional", "is_control")
 
 
 class Follower:
@@ -60,112 +56,109 @@ class Follower:
         Raises:
             ReadError: the file has changed since it was surveyed.
         """
-        for batches, bases, fields in _headers(source, piece.position, piece.end_position):
-            rows = list(
-                zip(
-                    bases,
-                    batches.last_offsets,
-                    batches.max_timestamps,
-                    batches.positions,
-                    *fields,
-                    strict=True,
-                )
-            )
-            for epoch, run in groupby(rows, _epoch_of):
-                begun = [row[0] for row in run]
-                self._state.note_epochs(EpochBatches(epoch, begun[0], begun[-1], len(begun)))
-            for (producer_id, *_rest, is_control), run in groupby(rows, _producer_of):
-                if producer_id >= 0 and not is_control:
-                    self._state.append(_joined(list(run)))
-                elif producer_id >= 0:
-                    for _base, _last, _time, position, *_fields in run:
-                        aborted = self._control(source, position)
-                        if aborted is not None and segment is not None:
-                            segment.abort(aborted)
+        walk = Walk(source)
+        for found in walk.pieces(piece.position):
+            if not isinstance(found, EntryTable):
+                raise changed_error(source, found)
+            headers = _Headers.of(found, piece.end_position)
+            self._note(walk, found, headers, segment)
             if segment is not None:
-                segment.index(batches, 0, len(rows), piece.to_position - piece.position)
+                count = len(headers.base_offsets)
+                segment.index(headers.indexed, 0, count, piece.to_position - piece.position)
+            if headers.indexed.end_positions[-1] >= piece.end_position:
+                break
         self._state.note_end(piece.last)
 
-    def _control(self, source: Source, position: int) -> AbortedTxn | None:
+    def _note(self, walk: Walk, entries: EntryTable, headers: _Headers, segment: SegmentFiles | None) -> None:
+        bases, fields = headers.base_offsets, headers.fields
+        for start, end in _runs(fields["partition_leader_epoch"]):
+            epoch = fields["partition_leader_epoch"][start]
+            self._state.note_epochs(EpochBatches(epoch, bases[start], bases[end - 1], end - start))
+        for start, end in _runs(*(fields[name] for name in _OF_PRODUCER)):
+            if fields["producer_id"][start] < 0:
+                continue
+            if not fields["is_control"][start]:
+                self._state.append(headers.joined(start, end))
+                continue
+            for row in range(start, end):
+                aborted = self._control(walk, entries, headers, row)
+                if aborted is not None and segment is not None:
+                    segment.abort(aborted)
+
+    def _control(self, walk: Walk, entries: EntryTable, headers: _Headers, row: int) -> AbortedTxn | None:
         """Note a control batch; return the transaction that it aborts.
 
         One whose content cannot be read ends nothing, as one that was emptied by the cleaner; no more does
         one that is larger than a broker takes.
         """
-        batch = next(Scan(source, headers_only=True, len_window=_LEN_WINDOW).entries(position))
-        if not isinstance(batch, Batch) or batch.base_offset is None:
-            raise changed_error(source, batch)
-        if batch.size > _LARGEST_MARKER:
+        position = entries.value(row, "position")
+        if entries.value(row, "end_position") - position > _LARGEST_MARKER:
             return None
-        marker, is_usual = None, batch.num_records == 1 and batch.compression == "none"
+        is_usual = entries.value(row, "num_records") == 1 and entries.value(row, "codec") == 0
+        marker = None
         with NotingFaults():
-            marker = self._markers.read(read_payload(source, batch), is_usual=is_usual, batch=lambda: batch)
+            start, end = entries.value(row, "payload"), entries.value(row, "end_payload")
+            payload, batch_at = walk.scan.source.read(start, end - start), walk.scan.batch_at
+            marker = self._markers.read(payload, is_usual=is_usual, batch=partial(batch_at, position))
         if marker is None:
             return None
-        producer = batch.producer_id, batch.producer_epoch
-        return self._state.end(producer, batch.base_offset, batch.max_timestamp, marker)
+        producer = headers.fields["producer_id"][row], headers.fields["producer_epoch"][row]
+        timestamp = headers.indexed.max_timestamps[row]
+        return self._state.end(producer, headers.base_offsets[row], timestamp, marker)
 
 
-def _joined(rows: Sequence[Row]) -> DataBatch:
-    """Return consecutive batches of a producer as one."""
-    first_offset, first_sequence = rows[0][0], rows[0][7]
-    base, last_offset, timestamp, _position, _epoch, producer_id, producer_epoch, sequence, *kind = rows[-1]
-    delta = last_offset - base
-    last_sequence = -1 if sequence == -1 else increment_sequence(sequence, delta)
-    return DataBatch(
-        producer_id,
-        producer_epoch,
-        first_offset,
-        last_offset,
-        first_sequence,
-        last_sequence,
-        bool(kind[0]),
-        delta,
-        timestamp,
-    )
+@dataclass(frozen=True, slots=True)
+class _Headers:
+    """Columns of a table: what is indexed, base offsets, and `_FIELDS`, which are -1 in magic 0 and 1."""
 
+    indexed: BatchColumns
+    base_offsets: list[int]
+    fields: dict[str, list[int]]
 
-Headers = tuple[BatchColumns, list[int], list[list[int]]]
-"""Of entries that follow each other: what is indexed, base offsets, and `_FIELDS` of each."""
+    @classmethod
+    def of(cls, entries: EntryTable, end_position: int) -> _Headers:
+        """Take those of the entries before a position."""
+        count = bisect_left(entries.values("position"), end_position)
 
+        def column(name: str) -> list[int]:
+            return entries.values(name)[:count]
 
-def _headers(source: Source, position: int, end_position: int) -> Iterator[Headers]:
-    """Yield the headers of the entries between two positions."""
-    try:
-        yield from _tables(source, position, end_position)
-    except MissingExtraError:
-        for entry in Scan(source, headers_only=True).entries(position):
-            if not isinstance(entry, Batch):
-                raise changed_error(source, entry) from None
-            base = entry.last_offset if entry.base_offset is None else entry.base_offset
-            indexed = entry.position, entry.end_position, entry.last_offset, entry.max_timestamp
-            columns = BatchColumns(*([one] for one in indexed))
-            yield columns, [base], [[int(getattr(entry, name))] for name in _FIELDS]
-            if entry.end_position >= end_position:
-                return
+        magics, bases, times = column("magic"), column("base_offset"), column("max_timestamp")
+        deltas, fields = column("last_offset_delta"), {name: column(name) for name in _FIELDS}
+        if min(magics) < 2:
+            is_batch = [magic >= 2 for magic in magics]
+            times = [time if magic else -1 for time, magic in zip(times, magics, strict=True)]
+            deltas = [delta if one else 0 for delta, one in zip(deltas, is_batch, strict=True)]
+            for name, values in fields.items():
+                fields[name] = [value if one else -1 for value, one in zip(values, is_batch, strict=True)]
+        lasts = list(map(add, bases, deltas))
+        return cls(BatchColumns(column("position"), column("end_position"), lasts, times), bases, fields)
 
-
-def _tables(source: Source, position: int, end_position: int) -> Iterator[Headers]:
-    from kafka_segments.core.segment import columnar  # noqa: F401 (raises if numpy or Arrow is missing)
-
-    # isort: split
-    import numpy as np
-
-    from kafka_segments.core.segment.scan.walk import iter_headers
-
-    for found in iter_headers(source, position):
-        if isinstance(found, Damage):
-            raise changed_error(source, found)
-        entries = found.before(int(np.searchsorted(found.column("position"), end_position)))
-        is_batch = entries.is_batch()
-        indexed = (
-            entries.column("position"),
-            entries.column("end_position"),
-            entries.stated_last_offsets(),
-            np.where(entries.column("magic") == 0, -1, entries.column("max_timestamp")),
+    def joined(self, start: int, end: int) -> DataBatch:
+        """Return consecutive batches of a producer as one."""
+        fields, last = self.fields, end - 1
+        delta = self.indexed.last_offsets[last] - self.base_offsets[last]
+        sequence = fields["base_sequence"][last]
+        return DataBatch(
+            fields["producer_id"][start],
+            fields["producer_epoch"][start],
+            self.base_offsets[start],
+            self.indexed.last_offsets[last],
+            fields["base_sequence"][start],
+            -1 if sequence == -1 else increment_sequence(sequence, delta),
+            bool(fields["is_transactional"][start]),
+            delta,
+            self.indexed.max_timestamps[last],
         )
-        fields = [np.where(is_batch, entries.column(name), -1).tolist() for name in _FIELDS]
-        columns = BatchColumns(*(one.tolist() for one in indexed))
-        yield columns, entries.column("base_offset").tolist(), fields
-        if columns.end_positions[-1] >= end_position:
-            return
+
+
+def _runs(*columns: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield where rows begin and end that have the same values in all columns."""
+    count, start = len(columns[0]), 0
+    if all(one.count(one[0]) == count for one in columns):  # as in most tables
+        yield 0, count
+        return
+    for _values, rows in groupby(zip(*columns, strict=True)):
+        end = start + sum(1 for _row in rows)
+        yield start, end
+        start = end
