@@ -29,7 +29,7 @@ from kafka_segments.core.segment.columnar.timestamp_range import MAX_MILLIS, fit
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.transactions.excluded import ExcludedBatches
 from kafka_segments.errors import TimestampRangeError
-from kafka_segments.query.read.start_position import begin
+from kafka_segments.query.read.segment_finder import begin
 
 COLUMNS = [*SCHEMA.names, *FURTHER.names]
 TIMESTAMP_TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}

@@ -28,10 +28,10 @@ RUNTIME = Path(kafka_segments.__file__).parent
 COLUMNS = Path(columns.__file__).parent
 DECODERS = (
     *(f"core/segment/{name}" for name in ("batch_records", "index_files", "legacy_messages")),
-    *("log/transaction_outcomes", "log/tier_manifests"),
+    *("log/transaction_outcomes", "log/tiers"),
     *(
         f"query/read/{name}"
-        for name in ("start_position", "replica_comparison", "incomplete_tail", "batch_views")
+        for name in ("segment_finder", "replica_comparison", "incomplete_tail", "batch_views")
     ),
 )
 """Modules of the runtime that decode; also all of `codecs`, `formats` and the packages of `segment`."""

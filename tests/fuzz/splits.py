@@ -27,7 +27,7 @@ from kafka_segments.core.segment.columnar.arrow_schema import NONE
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, UnknownFormatError
 from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment
-from kafka_segments.log.tier_manifests import read_manifest
+from kafka_segments.log.tiers import read_manifest
 from kafka_segments.query.read import batch_views, replica_comparison
 from kafka_segments.query.read.split_reader import Reading
 

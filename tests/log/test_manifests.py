@@ -20,8 +20,8 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import DecodeError, KafkaFormatError, OptionError, ReadError, UnknownFormatError
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.stored_segments import open_stored
-from kafka_segments.log.tier_manifests import read_manifest
+from kafka_segments.log.opening import open_stored
+from kafka_segments.log.tiers import read_manifest
 
 
 def other_sizes(manifest: dict[str, Any]) -> None:

@@ -26,9 +26,8 @@ from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionCopy, StoredSegment
-from kafka_segments.log.opening import open_segment_of
+from kafka_segments.log.opening import ZSTD_CHUNKS, open_beside, open_segment_of, open_stored, read_file
 from kafka_segments.log.replicas import resolve
-from kafka_segments.log.stored_segments import ZSTD_CHUNKS, open_beside, open_stored, read_file
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded" / "kafka-4.3"
 MULTI = RECORDED / "before-cleaning" / "compact-multi-0"

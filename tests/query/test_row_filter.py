@@ -9,7 +9,7 @@ import pyarrow.dataset
 import pytest
 
 from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION, schema_of
-from kafka_segments.query.read.row_filter import RowFilter
+from kafka_segments.query.row_filter import RowFilter
 
 ds: Any = pyarrow.dataset
 FIELDS = {

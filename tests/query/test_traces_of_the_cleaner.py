@@ -9,7 +9,7 @@ from tests.made.encoder import Batch, Record
 from tests.query.splits import stored
 
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.query.read.cleaned_ranges import shows_cleaner
+from kafka_segments.log.segment_extents import shows_cleaner
 
 
 def _segment(*bases: int) -> bytes:

@@ -25,8 +25,7 @@ from kafka_segments.errors import (
     raise_unless_file_at_fault,
 )
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
-from kafka_segments.log.opening import open_segment_of
-from kafka_segments.log.stored_segments import read_file
+from kafka_segments.log.opening import open_segment_of, read_file
 
 __all__ = ["BOOTSTRAP", "QUORUM_STATE", "SNAPSHOT", "ClusterMetadata", "start_error", "with_topic_ids"]
 

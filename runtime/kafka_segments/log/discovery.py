@@ -24,9 +24,9 @@ from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_dir import is_deleted, segments_in, swaps_in, without_log
 from kafka_segments.log.model import LogEnd, PartitionCopy, StoredFile, StoredSegment
+from kafka_segments.log.opening import read_file
 from kafka_segments.log.partition_dirs import Directory, PartitionFinder, Wanted, run_at_once
 from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
-from kafka_segments.log.stored_segments import read_file
 from kafka_segments.log.tiers import read_tier
 
 __all__ = ["FileOptions", "discover"]
@@ -93,7 +93,7 @@ def discover(
         KafkaFormatError: a tier's manifest cannot be read or not be used, e.g. because of encryption.
     """
     options = options or FileOptions()
-    finder = PartitionFinder(places, tiers=True, recursive=options.recursive, wanted=wanted)
+    finder = PartitionFinder(places, recursive=options.recursive, wanted=wanted)
     given = list(paths)
     for path in given:
         if is_glob(path) and not (prefer_names and places.entry(path) is not None):

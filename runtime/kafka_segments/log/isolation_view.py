@@ -11,17 +11,15 @@ from kafka_segments.core.formats.on_damage import OnDamage
 from kafka_segments.core.segment.batch_records import Rows
 from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.core.segment.segment import Segment, handle_damage
-from kafka_segments.core.segment.transactions.state import DoubtfulTransaction, ExcludedBatches
+from kafka_segments.core.segment.transactions.state import DoubtfulTransaction
 from kafka_segments.errors import OptionError, TransactionInDoubtError
 from kafka_segments.log.transaction_outcomes import TransactionOutcome
 
 if TYPE_CHECKING:
-    from kafka_segments.core.segment.columnar.read_range import ReadRange
     from kafka_segments.core.segment.columnar.reader import Event
 
 __all__ = [
     "IsolatedSegment",
-    "LostSegment",
     "Offsets",
     "check_isolation",
     "greatest",
@@ -32,42 +30,6 @@ __all__ = [
 ]
 
 Offsets = tuple[int | None, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class LostSegment:
-    """Segment that cannot be opened; its only event is `damage`, with the reason."""
-
-    damage: Damage
-
-    @property
-    def path(self) -> str:
-        return self.damage.path
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file; 0 if unknown."""
-        return self.damage.end_position
-
-    def iter_events(
-        self,
-        *,
-        on_damage: OnDamage = "raise",
-        wanted: Callable[[Batch], bool] | None = None,  # noqa: ARG002
-        rows: Rows | None = None,  # noqa: ARG002
-    ) -> Iterator[Damage]:
-        """See `Segment.iter_events`."""
-        return handle_damage(self.damage, on_damage)
-
-    def iter_columnar(
-        self,
-        columns: Sequence[str] | None,  # noqa: ARG002
-        offsets: Offsets,  # noqa: ARG002
-        excluded: ExcludedBatches | None = None,  # noqa: ARG002
-        read_range: ReadRange | None = None,  # noqa: ARG002
-    ) -> Iterator[Damage]:
-        """See `Segment.iter_columnar`."""
-        yield self.damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +45,7 @@ class IsolatedSegment:
         is_astray: another report says that the segment has offsets of another one.
     """
 
-    segment: Segment | LostSegment
+    segment: Segment
     offsets: Offsets
     outcome: TransactionOutcome | None
     doubts: tuple[Damage, ...]

@@ -7,7 +7,6 @@ Strategy: the first and last entries of every segment are read (`segment_extents
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -17,10 +16,9 @@ from kafka_segments.core.segment.continuity import Extent, SegmentContents, find
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
 from kafka_segments.log.header_walk import Budget
-from kafka_segments.log.missing_segments import is_cleaned_at
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
-from kafka_segments.log.segment_extents import contents_of_stored, runs_at
+from kafka_segments.log.segment_extents import contents_of_stored, runs_at, shows_cleaner
 
 __all__ = ["check_log"]
 
@@ -84,10 +82,12 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
     by_path = {piece.segment.file.path: piece.segment for piece in log.pieces}
 
     def is_cleaned(one: SegmentContents) -> bool:
-        return _within_budget(is_cleaned_at, places, by_path[one.path], budget, False)
+        segment = by_path[one.path]
+        return budget.spend(segment.file) and shows_cleaner(places, segment)
 
     def look(one: SegmentContents) -> list[Extent]:
-        return _within_budget(runs_at, places, by_path[one.path], budget, [])
+        segment = by_path[one.path]
+        return runs_at(places, segment) if budget.spend(segment.file) else []
 
     for gap in find_gaps(held, replace(log.noted, swaps=()), is_cleaned, look):  # the plan reports swaps
         if gap.first_lost_offset is None:
@@ -134,17 +134,3 @@ def _or_finding(look: Callable[[], T], segment: StoredSegment, found: _Found) ->
             raise
         found.add_error(error.with_context(path=error.path or segment.file.path))
         return None
-
-
-def _within_budget(
-    look: Callable[[Places, StoredSegment], T],
-    places: Places,
-    segment: StoredSegment,
-    budget: Budget,
-    otherwise: T,
-) -> T:
-    """Call a function for a segment within the budget; else return a default."""
-    if budget.spend(segment.file):
-        with suppress(KafkaFormatError):  # it is among the findings already
-            return look(places, segment)
-    return otherwise

@@ -62,7 +62,7 @@ class Chunks:
     Attributes:
         len_chunk: uncompressed bytes of a chunk; the last one may have fewer.
         size: bytes of the segment.
-        stored: compressed bytes of each chunk, as encoded in the manifest (`stored_segments.chunk_sizes`
+        stored: compressed bytes of each chunk, as encoded in the manifest (`opening.chunk_sizes`
             decodes it): of thousands of segments, most are never opened.
     """
 
@@ -81,7 +81,7 @@ class StoredSegment:
         is_newest: the last of its copy; a broker may be writing there.
         beside: its other files, by suffix: `index`, `timeindex`, `txnindex`, `snapshot`,
             `leader-epoch-checkpoint`.
-        form: storage form: `plain`, or one of `stored_segments`.
+        form: storage form: `plain`, or one of `opening`.
         end_offset: the offset after its last one: the next segment's base offset (there may be no record just
             before it), or from a manifest; None if unknown, as for the newest segment.
         leader_epochs: in a tier, the lineage up to this segment's end; else None.

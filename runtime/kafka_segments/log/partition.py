@@ -36,7 +36,6 @@ from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.log.index_sanity import check_sanity
 from kafka_segments.log.isolation_view import (
     IsolatedSegment,
-    LostSegment,
     Offsets,
     check_isolation,
     greatest,
@@ -264,32 +263,45 @@ class Partition(Handle):
     def _events(
         self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
-        gaps = self._order.gaps_by_place(self._files)
-        for at in self._wanted(isolation, (None, None)):
-            for gap in up_to(gaps, at):
-                yield from handle_damage(gap, on_damage)
-            with self._open_or_lost(self._files[at]) as segment:
-                isolated = self._isolated(segment, at, isolation, (None, None))
-                yield from isolated.iter_events(on_damage=on_damage, rows=rows)
-        for gap in up_to(gaps, len(self._files)):
-            yield from handle_damage(gap, on_damage)
+        for piece in self._pieces(isolation, (None, None)):
+            if isinstance(piece, Damage):
+                yield from handle_damage(piece, on_damage)
+            else:
+                yield from piece.iter_events(on_damage=on_damage, rows=rows)
 
     def _columnar(
         self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation
     ) -> Iterator[Event]:
+        for piece in self._pieces(isolation, offsets):
+            if isinstance(piece, Damage):
+                yield piece
+            else:
+                yield from piece.iter_columnar(columns)
+
+    def _pieces(self, isolation: Isolation, offsets: Offsets) -> Iterator[IsolatedSegment | Damage]:
+        """Yield the segments in order, each open until the next one is asked for, and damage between them."""
         gaps = self._order.gaps_by_place(self._files)
         for at in self._wanted(isolation, offsets):
             yield from up_to(gaps, at)
-            with self._open_or_lost(self._files[at]) as segment:
-                yield from self._isolated(segment, at, isolation, offsets).iter_columnar(columns)
+            try:
+                opened = self._files[at].open_file()
+            except UNOPENED as error:
+                yield from self._lost(at, isolation, offsets, error)
+                continue
+            with opened as segment:
+                yield self._isolated(segment, at, isolation, offsets)
         yield from up_to(gaps, len(self._files))
 
-    def _open_or_lost(self, file: LogFile) -> AbstractContextManager[Segment | LostSegment]:
-        try:
-            return file.open_file()
-        except UNOPENED as error:
-            ends = {segment.path: end for segment, end in with_ends(self.segments)}
-            return nullcontext(LostSegment(lost_file(file, ends[file.path], error)))
+    def _lost(
+        self, at: int, isolation: Isolation, offsets: Offsets, error: KafkaFormatError
+    ) -> Iterator[Damage]:
+        """Yield the damage in place of a segment that cannot be opened."""
+        ends = {segment.path: end for segment, end in with_ends(self.segments)}
+        file, (bounds, doubts) = self._files[at], self._view_of(at, isolation, offsets)
+        damage = lost_file(file, ends[file.path], error)
+        if damage.touches(*bounds):
+            yield damage
+        yield from doubts
 
     def _wanted(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
         """Yield the numbers of the segments that may have offsets of a range."""
@@ -302,24 +314,27 @@ class Partition(Handle):
             if not is_before and (end is None or file.base_offset < end):
                 yield at
 
-    def _isolated(
-        self, segment: Segment | LostSegment, at: int, isolation: Isolation, offsets: Offsets
-    ) -> IsolatedSegment:
+    def _isolated(self, segment: Segment, at: int, isolation: Isolation, offsets: Offsets) -> IsolatedSegment:
+        file, (bounds, doubts) = self._files[at], self._view_of(at, isolation, offsets)
+        outcome = self.outcome if isolation == "read_committed" else None
+        is_cut = file.start is not None or file.end is not None
+        is_astray = is_cut or file.path in self._order.astray
+        return IsolatedSegment(segment, bounds, outcome, doubts, self._ends[at], is_astray)
+
+    def _view_of(self, at: int, isolation: Isolation, offsets: Offsets) -> tuple[Offsets, tuple[Damage, ...]]:
+        """The offsets that are read of a segment, and the damage to report after it."""
         file, file_end = self._files[at], self._ends[at]
         start = greatest(greatest(offsets[0], self.log_start_offset), file.start)
         end = offsets[1] if file.end is None else least(offsets[1], file.end)
-        outcome, doubts = None, tuple[Damage, ...]()
+        doubts = tuple[Damage, ...]()
         if isolation == "read_committed":
-            outcome = self.outcome
-            end = least(end, outcome.last_stable_offset)
+            end = least(end, self.outcome.last_stable_offset)
             # Offsets that no checksum covers may lead beyond the next segment's.
-            file_end = max(file_end or 0, outcome.file_ends[at])
+            file_end = max(file_end or 0, self.outcome.file_ends[at])
             doubts = tuple(self._doubts(at, (start, end), offsets[1]))
         start = None if start is not None and start <= file.base_offset else start
         end = None if end is not None and file_end is not None and end >= file_end else end
-        is_cut = file.start is not None or file.end is not None
-        is_astray = is_cut or file.path in self._order.astray
-        return IsolatedSegment(segment, (start, end), outcome, doubts, self._ends[at], is_astray)
+        return (start, end), doubts
 
     def _doubts(self, at: int, offsets: Offsets, asked_end: int | None) -> Iterator[Damage]:
         """Yield damage to report after a segment: doubts about transactions that begin in it."""

@@ -36,8 +36,8 @@ from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import NotingFaults, OptionError, ReadError
 from kafka_segments.log.model import StoredFile
+from kafka_segments.log.opening import read_file
 from kafka_segments.log.skipped_files import NO_SEGMENT, WITH_MORE, SkipCollector
-from kafka_segments.log.stored_segments import read_file
 
 __all__ = ["Directory", "PartitionFinder", "Wanted", "run_at_once"]
 
@@ -97,7 +97,6 @@ class PartitionFinder:
 
     Args:
         places: lists the paths.
-        tiers: look for tiered layouts too.
         recursive: search at all depths, also where a broker or a tier would not put them.
         wanted: selects partitions.
 
@@ -110,14 +109,12 @@ class PartitionFinder:
         self,
         places: Places,
         *,
-        tiers: bool = False,
         recursive: bool = False,
         wanted: Wanted | None = None,
     ) -> None:
         self.found: dict[str, Directory] = {}
         self.skipped = SkipCollector()
         self._places = places
-        self._tiers = tiers
         self._recursive = recursive
         self._wanted = wanted
         self._seen: set[str] = set()
@@ -163,7 +160,7 @@ class PartitionFinder:
 
     def _add_file(self, path: str, is_match: bool) -> bool:
         name = name_in(path)
-        if not SEGMENT_NAME.fullmatch(name) and not (self._tiers and TIERED_NAME.fullmatch(name)):
+        if not SEGMENT_NAME.fullmatch(name) and not TIERED_NAME.fullmatch(name):
             if is_match:
                 return False
             raise OptionError(
@@ -198,7 +195,7 @@ class PartitionFinder:
                 return True
             self._seen.add(real)
         beside = frozenset(entry.name for entry in entries)
-        topic = tiers_topic(name_in(path)) if self._tiers else None
+        topic = tiers_topic(name_in(path))
         directories = [one for one in entries if one.is_directory and not one.name.endswith(LEFT_ALONE)]
         interesting = {one.path: self._is_to_list(one, topic) for one in directories}
         for one in entries:
@@ -222,7 +219,7 @@ class PartitionFinder:
     def _is_to_list(self, entry: FileEntry, topic: tuple[str, str] | None) -> bool | None:
         """Return whether to list a directory, by its name; None if only its partition is not wanted."""
         plain = parse_directory_name(entry.name)
-        tiered = tiered_names(entry.name, topic) if self._tiers else []
+        tiered = tiered_names(entry.name, topic)
         possible = [*([plain] if plain else []), *(name for name, _ in tiered)]
         if self._recursive:
             return bool(possible) or not entry.name.startswith(".")
@@ -239,7 +236,7 @@ class PartitionFinder:
     ) -> bool:
         """Take a directory in another one, if it has segments; `topic`: of the parent, in a tier."""
         plain = parse_directory_name(entry.name)
-        tiered = tiered_names(entry.name, topic) if self._tiers else []
+        tiered = tiered_names(entry.name, topic)
         if not self._holds(children):
             if plain and not tiered:
                 self.skipped.files(children)
@@ -274,9 +271,7 @@ class PartitionFinder:
 
     def _holds(self, entries: Iterable[FileEntry]) -> bool:
         names = (entry.name for entry in entries)
-        return any(
-            SEGMENT_NAME.fullmatch(name) or (self._tiers and TIERED_NAME.fullmatch(name)) for name in names
-        )
+        return any(SEGMENT_NAME.fullmatch(name) or TIERED_NAME.fullmatch(name) for name in names)
 
     def _take(
         self,

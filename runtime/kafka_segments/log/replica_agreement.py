@@ -1,25 +1,36 @@
-"""Comparison of two copies of a log, by the topic's id and by one batch.
+"""Comparison of two copies of a log, by the topic's id, by one batch, and by the sizes of segments.
 
 Strategy: replicas are written in the order of the log, each from its leader, and truncated at the end only.
 So if two of them have the same batch at an offset, they have the same below it, and would differ at the last
 offset in both. One batch is compared: its header, including the checksum of all its records.
 
 The log cleaner works on each replica by itself, so batches of compacted ones may legitimately differ.
+
+A segment is assumed to end where the next one of its copy begins by its name. If a `.log` is missing, the one
+before it seems to have its offsets. Reading the end of each segment would cost too much, so only those are
+read that are small compared with another copy of the same offsets, or where another copy has one more
+segment. A reader still finds gaps that are missed here.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 
-from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.header_summaries import iter_header_summaries
 from kafka_segments.errors import OptionError
-from kafka_segments.log.log_end import last_sound_batch
-from kafka_segments.log.model import PartitionCopy, StoredSegment
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.log_end import find_end, last_sound_batch
+from kafka_segments.log.model import LogPiece, PartitionCopy, StoredSegment
+from kafka_segments.log.opening import open_stored
+from kafka_segments.log.segment_extents import shows_cleaner
 
-__all__ = ["Answer", "Span", "compare", "is_same_batch", "two_topics"]
+__all__ = ["Answer", "Span", "compare", "find_holes", "first_missing", "is_same_batch", "two_topics"]
 
 _NUM_TRIES = 8
 
@@ -94,3 +105,98 @@ def two_topics(copies: Sequence[PartitionCopy]) -> dict[str, OptionError]:
         for one, other in pairwise(known)
         if one.topic == other.topic and one.topic_id != other.topic_id
     }
+
+
+_LEAST_SHARE = 0.75  # of another copy's bytes; copies that rolled at other offsets differ by less
+
+
+def find_holes(places: Places, own: Sequence[Span], others: Sequence[Sequence[Span]]) -> dict[int, int]:
+    """Find the end offsets of a copy's segments that end before the next one begins.
+
+    Args:
+        places: opens files.
+        own: the segments of a copy, by offset.
+        others: those of other copies, likewise.
+
+    Returns:
+        By number in `own`, the offset after the last batch. A segment with damage after that is left out: its
+        reader reports it.
+
+    Raises:
+        ReadError: a segment cannot be opened.
+    """
+    known = [_Sizes(spans) for spans in others]
+    found = {}
+    for at, (start, end, segment) in enumerate(own[:-1]):
+        if any(one.is_suspicious(start, end, segment.size) for one in known):
+            reached = find_end(places, segment)
+            if reached.end_offset < end and reached.tail is None:
+                found[at] = max(start, reached.end_offset)
+    return found
+
+
+def first_missing(
+    places: Places, before: LogPiece, piece: LogPiece, offset: int, budget: Budget
+) -> int | None:
+    """Return the first offset that is missing right before the first record of a piece.
+
+    Args:
+        places: opens files.
+        before: the piece before it.
+        piece: it begins after the checkpoint of the cleaner.
+        offset: of a record in it.
+        budget: bytes to read for traces of the cleaner; if it is spent, the offsets count as lost, as for a
+            reader that finds no trace.
+
+    Returns:
+        None if the record is not the first one, or nothing is missing, or the cleaner has been there.
+
+    Raises:
+        ReadError: a segment cannot be opened.
+    """
+    if not _is_first(places, piece, offset):
+        return None
+    reached = before.end
+    if reached is None or reached >= piece.start:
+        end = find_end(places, before.segment)
+        if end.tail is not None:  # the segment's reader reports it
+            return None
+        reached = max(before.start, end.end_offset)
+    if reached >= piece.start:
+        return None
+    may_look = budget.spend(before.segment.file)
+    return None if may_look and shows_cleaner(places, before.segment) else reached
+
+
+def _is_first(places: Places, piece: LogPiece, offset: int) -> bool:
+    with closing(open_stored(places, piece.segment)) as source:
+        for head in iter_header_summaries(source):
+            if isinstance(head, Damage):
+                return False
+            if head.last_offset >= piece.start:
+                return offset <= (head.last_offset if head.first_offset is None else head.first_offset)
+    return False
+
+
+class _Sizes:
+    """Estimates of the bytes that a copy has for offset ranges."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = spans
+        self._starts = [start for start, _end, _segment in spans]
+
+    def is_suspicious(self, start: int, end: int, size: int) -> bool:
+        """Return whether a segment of this size, of another copy, may lack offsets of [start, end)."""
+        first = max(0, bisect_right(self._starts, start) - 1)
+        last = bisect_left(self._starts, end)
+        inside = self._spans[first:last]
+        if last - bisect_right(self._starts, start) < 1:
+            return False  # this copy does not roll in between
+        has_both = inside[0][0] == start and inside[-1][1] == end
+        return has_both or size < _LEAST_SHARE * sum(_bytes_in(span, start, end) for span in inside)
+
+
+def _bytes_in(span: Span, start: int, end: int) -> float:
+    first, span_end, segment = span
+    common = min(end, span_end) - max(start, first)
+    return segment.size * max(0, common) / max(1, span_end - first)

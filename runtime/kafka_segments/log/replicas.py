@@ -10,7 +10,7 @@ batches: it must agree with a trusted copy at the last batch of both (`replica_a
 is unknown which one is right, and that is an error.
 
 No segment is opened if a partition has one copy. Of several, the ends of the newest segments are read, and of
-those before a segment that seems to be missing (`missing_segments`).
+those before a segment that seems to be missing (`replica_agreement`).
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from kafka_segments.errors import OptionError
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.lineage import Lineage, contradiction, diverges_at
 from kafka_segments.log.log_end import find_end
-from kafka_segments.log.missing_segments import find_holes
 from kafka_segments.log.model import LogEnd, LogPiece, PartitionCopy, PartitionLog, StoredSegment
 from kafka_segments.log.offset_spans import OffsetSpans
-from kafka_segments.log.replica_agreement import Span, compare, two_topics
+from kafka_segments.log.replica_agreement import Span, compare, find_holes, two_topics
 
 __all__ = ["resolve"]
 

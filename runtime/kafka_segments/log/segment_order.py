@@ -7,13 +7,11 @@ read in the order of their content, so that records come in the order of the log
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
-from typing import TypeVar
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.segment.continuity import (
@@ -23,13 +21,10 @@ from kafka_segments.core.segment.continuity import (
     find_gaps,
     out_of_order,
 )
-from kafka_segments.core.segment.segment import Segment
-from kafka_segments.log.log_end import beside
-from kafka_segments.log.log_files import UNOPENED, LogFile
+from kafka_segments.log.log_files import LogFile
+from kafka_segments.log.segment_extents import contents_or_unknown, runs_at, shows_cleaner
 
 __all__ = ["SegmentOrder", "up_to"]
-
-T = TypeVar("T")
 
 
 class SegmentOrder:
@@ -59,10 +54,15 @@ class SegmentOrder:
         """Gaps, and segments in the wrong place; see `continuity.find_gaps`."""
         if not self._is_whole or not self._named:
             return ()
-        is_cleaned, look = (
-            self._on_open_segment(Segment.is_cleaned, False),
-            self._on_open_segment(Segment.runs, list[Extent]()),
-        )
+
+        def is_cleaned(held: SegmentContents) -> bool:
+            file = self._by_path[held.path]
+            return shows_cleaner(file.places, file.segment)
+
+        def look(held: SegmentContents) -> list[Extent]:
+            file = self._by_path[held.path]
+            return runs_at(file.places, file.segment)
+
         return tuple(find_gaps(self.contents, self._noted, is_cleaned, look, self._name))
 
     @cached_property
@@ -96,26 +96,14 @@ class SegmentOrder:
         found = ((places[gap.path] + (gap.position > 0), gap) for gap in self.gaps)
         return deque(sorted(found, key=itemgetter(0)))
 
-    def _on_open_segment(self, ask: Callable[[Segment], T], otherwise: T) -> Callable[[SegmentContents], T]:
-        """Wrap a function of a segment, with the result for one that cannot be opened."""
-
-        def answer(held: SegmentContents) -> T:
-            with suppress(*UNOPENED), self._by_path[held.path].open_file() as segment:
-                return ask(segment)
-            return otherwise
-
-        return answer
-
 
 def _contents_of(file: LogFile) -> SegmentContents:
-    base_offset = file.base_offset if file.start is None else file.start
-    try:
-        with file.open_file() as segment:
-            held = segment.contents(file.segment.base_offset, beside(file.places, file.segment))
-    except UNOPENED:
-        return SegmentContents(file.path, base_offset, file.size, is_unknown=True)
-    if held.extent is None or (file.start is None and file.end is None):
+    held = contents_or_unknown(file.places, file.segment)
+    if file.start is None and file.end is None:
         return held
+    base_offset = file.base_offset if file.start is None else file.start
+    if held.extent is None:
+        return replace(held, base_offset=base_offset) if held.is_unknown else held
     first = held.extent.first if file.start is None else max(held.extent.first, file.start)
     last = held.extent.last if file.end is None else min(held.extent.last, file.end - 1)
     return replace(held, base_offset=base_offset, extent=Extent(first, last) if first <= last else None)

@@ -14,10 +14,10 @@ import pyarrow as pa
 from polars.io.plugins import register_io_source
 
 from kafka_segments.polars.predicates import SCHEMA, arrow_filter
-from kafka_segments.query.read.row_filter import RowFilter
-from kafka_segments.query.read.scan_rows import ScanRows
+from kafka_segments.query.row_filter import RowFilter
 from kafka_segments.query.scan_arguments import Path, ScanOptions
 from kafka_segments.query.scan_request import ScanRequest
+from kafka_segments.query.scan_rows import ScanRows
 
 __all__ = ["scan_segments"]
 

@@ -30,7 +30,7 @@ from kafka_segments.errors import (
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.opening import open_stored
-from kafka_segments.query.read.start_position import begin
+from kafka_segments.query.read.segment_finder import begin
 
 __all__ = ["PartitionState", "WaysOut", "check_continues", "log_from", "mark_at"]
 

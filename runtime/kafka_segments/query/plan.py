@@ -15,16 +15,24 @@ from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.file_names import SEGMENT_NAME
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, NotingFaults
-from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
+from kafka_segments.log.segment_extents import astray_in
 from kafka_segments.query.committed import Committed, Pin, read_committed
 from kafka_segments.query.cut import Cutter, num_bytes_of, pack
-from kafka_segments.query.lost_ends import lost_ends, lost_swaps, not_left_out
-from kafka_segments.query.offsets import EndKind, LogView, Range, check_partitions, resolve
+from kafka_segments.query.offsets import (
+    EndKind,
+    LogView,
+    Range,
+    check_partitions,
+    lost_ends,
+    lost_swaps,
+    not_left_out,
+    resolve,
+)
 from kafka_segments.query.prune import Pruner, drop_by_offsets, drop_by_partition
 from kafka_segments.query.query import Query, TopicPartition
 from kafka_segments.query.resolve import select, whole_log

@@ -22,7 +22,6 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.continuity import Extent
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.errors import KafkaFormatError, NotingFaults
-from kafka_segments.log.astray_segments import touches_any
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import (
@@ -34,6 +33,7 @@ from kafka_segments.log.index_claims import (
 )
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import is_remote, open_stored, open_times
+from kafka_segments.log.segment_extents import touches_any
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import Condition
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
@@ -60,28 +61,14 @@ def logs_asked_for(
     Raises:
         KafkaFormatError: see `discover` and `resolve`.
     """
-    topics = query.topics
-
-    def is_wanted(topic: str, partition: int | None) -> bool:
-        if topics.names is not None and topic not in topics.names:
-            return False
-        known = topics.partitions
-        if known is not None and not any(
-            name == topic and partition in (None, number) for name, number in known
-        ):
-            return False
-        if is_needed is not None and not is_needed(topic, partition):
-            return False
-        return partition is None or drop_by_partition(topic, partition, query.conditions) is None
-
-    left_out: list[SkippedFiles] = []
+    topics, left_out = query.topics, list[SkippedFiles]()
 
     def copies_of(wanted: Wanted | None) -> list[PartitionCopy]:
         return discover(
             places, paths, files, wanted, left_out, prefer_names=prefer_names, checkpoints=checkpoints
         )
 
-    copies = copies_of(is_wanted)
+    copies = copies_of(partial(_is_wanted, query, is_needed))
     is_narrowed = bool(query.conditions) or is_needed is not None
     try:
         _check_there(copies, topics)
@@ -103,6 +90,20 @@ def logs_asked_for(
     logs = resolve(places, [copy for copy in copies if copy.topic in merged], otherwise=otherwise)
     logs += _unmerged(copy for copy in copies if copy.topic not in merged)
     return [*logs, *_unlisted(left_out, {(log.topic, log.partition) for log in logs})]
+
+
+def _is_wanted(
+    query: Query, is_needed: Callable[[str, int | None], bool] | None, topic: str, partition: int | None
+) -> bool:
+    """Whether a partition (None: any of a topic) is listed, if what the query selects is there."""
+    names, known = query.topics.names, query.topics.partitions
+    if names is not None and topic not in names:
+        return False
+    if known is not None and not any(name == topic and partition in (None, number) for name, number in known):
+        return False
+    if is_needed is not None and not is_needed(topic, partition):
+        return False
+    return partition is None or drop_by_partition(topic, partition, query.conditions) is None
 
 
 def _unlisted(left_out: Iterable[SkippedFiles], there: Container[TopicPartition]) -> Iterator[PartitionLog]:

@@ -32,7 +32,26 @@ Time = datetime | int | str
 
 
 class ScanOptions(TypedDict, total=False):
-    """Arguments of `scan` for its rows, by name; what reads the same rows takes them too."""
+    """Arguments of `scan` for its rows, by name; what reads the same rows takes them too.
+
+    Attributes:
+        topics: names; all but internal topics if None.
+        partitions: numbers, for all those topics; or pairs of topic and number, such as `("orders", 3)`.
+        offsets: `(start, end)`: only records with start <= offset < end, None is open. Or a pair for each
+            partition to read, by topic and number: missing offsets of these ranges are lost.
+        since: only records at or after this time: with a time zone, a text in ISO 8601 (UTC unless it names a
+            zone), or milliseconds since 1970. Records without a timestamp are excluded if a time is given.
+        until: only records before this time.
+        isolation: "read_committed" excludes records of aborted and open transactions.
+        on_damage: "raise" raises the first damage, loss of offsets or doubtful transaction; "skip" continues
+            after it; a function receives each as a `Damage`.
+        max_timestamp_skew: the most by which a record may be earlier than one before it (a timedelta, or
+            milliseconds): reading can then stop after `until`. Without it, later records are read too,
+            because producers may set any time.
+        storage_options: settings of stores by Hadoop's names (`fs.s3a.endpoint`), also prefixed with
+            `spark.hadoop.`.
+        max_decompressed: bytes that one batch may decompress to; a larger one is damage.
+    """
 
     topics: str | Iterable[str] | None
     partitions: Iterable[int] | Iterable[TopicPartition] | None

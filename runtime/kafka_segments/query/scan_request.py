@@ -28,8 +28,8 @@ from kafka_segments.query.scan_arguments import Path, places_of, query_of_argume
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_segments.query.read.row_filter import RowFilter
-    from kafka_segments.query.read.scan_rows import ScanRows
+    from kafka_segments.query.row_filter import RowFilter
+    from kafka_segments.query.scan_rows import ScanRows
 
 __all__ = ["PlannedScan", "ScanRequest"]
 
@@ -107,7 +107,7 @@ class ScanRequest:
         Raises:
             KafkaFormatError: damage or lost offsets, if `on_damage` is `raise`; see `plan`.
         """
-        from kafka_segments.query.read.scan_rows import ScanRows
+        from kafka_segments.query.scan_rows import ScanRows
 
         rows = ScanRows(columns, self.query.conditions)
         planned = self.plan(wanted)
@@ -168,8 +168,8 @@ class PlannedScan:
         Of a split in which headers show damage, gaps or repeated offsets, or in which they do not count
         exactly, the offsets are read.
         """
-        from kafka_segments.query.read.header_counts import HeaderCounts
-        from kafka_segments.query.read.scan_rows import ScanRows
+        from kafka_segments.query.header_counts import HeaderCounts
+        from kafka_segments.query.scan_rows import ScanRows
 
         self._report()
         query = self.request.query

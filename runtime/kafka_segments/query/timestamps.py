@@ -25,12 +25,12 @@ from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_hea
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.segment import Segment
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
-from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of
-from kafka_segments.log.missing_segments import first_missing
 from kafka_segments.log.model import LogPiece, PartitionLog
 from kafka_segments.log.opening import open_segment_of, open_stored
+from kafka_segments.log.replica_agreement import first_missing
+from kafka_segments.log.segment_extents import astray_in
 
 __all__ = ["TimeFinder", "piece_end"]
 

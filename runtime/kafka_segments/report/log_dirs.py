@@ -10,7 +10,7 @@ from kafka_segments.core.formats.file_names import above, directory_of
 from kafka_segments.errors import DecodeError, ReadError
 from kafka_segments.log.checkpoints import META_PROPERTIES
 from kafka_segments.log.model import PartitionLog, StoredFile
-from kafka_segments.log.stored_segments import read_file
+from kafka_segments.log.opening import read_file
 from kafka_segments.report.words import bytes_words, plural, time_words
 
 if TYPE_CHECKING:

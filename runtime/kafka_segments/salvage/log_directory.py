@@ -26,7 +26,7 @@ from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_fi
 from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERTIES
 from kafka_segments.log.cluster_metadata import QUORUM_STATE, SNAPSHOT, start_error
 from kafka_segments.log.model import PartitionCopy, StoredFile
-from kafka_segments.log.stored_segments import read_file
+from kafka_segments.log.opening import read_file
 from kafka_segments.write.log_writer import write_beside
 
 __all__ = ["metadata_files", "properties_in", "published", "write_root_files"]

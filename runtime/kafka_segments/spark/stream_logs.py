@@ -31,8 +31,7 @@ from kafka_segments.query.continuation import (
     log_from,
     mark_at,
 )
-from kafka_segments.query.lost_ends import lost_ends
-from kafka_segments.query.offsets import EndKind, LogView, Range, check_partitions, resolve
+from kafka_segments.query.offsets import EndKind, LogView, Range, check_partitions, lost_ends, resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import (
     EARLIEST,

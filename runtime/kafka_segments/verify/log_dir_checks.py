@@ -27,8 +27,8 @@ from kafka_segments.log.checkpoints import (
     gone_partitions,
 )
 from kafka_segments.log.model import PartitionCopy, StoredFile
+from kafka_segments.log.opening import read_file
 from kafka_segments.log.skipped_files import BAD_NAMES, NO_SEGMENT, PUT_ASIDE, WITH_MORE, SkippedFiles
-from kafka_segments.log.stored_segments import read_file
 from kafka_segments.verify.node_checks import LogDir, check_nodes
 from kafka_segments.verify.partition_checks import VerifyOptions
 from kafka_segments.verify.sink import CheckSink

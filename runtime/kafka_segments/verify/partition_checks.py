@@ -25,9 +25,10 @@ from kafka_segments.errors import (
     raise_unless_file_at_fault,
 )
 from kafka_segments.log.findings import Finding, Kind
-from kafka_segments.log.log_files import UNOPENED, LogFile
+from kafka_segments.log.log_files import LogFile
 from kafka_segments.log.model import PartitionCopy, StoredFile
 from kafka_segments.log.opening import open_file, open_segment_of
+from kafka_segments.log.segment_extents import runs_at
 from kafka_segments.verify.entry_checks import EntryChecks, EntryLimits, LogTotals
 from kafka_segments.verify.producer_checks import ProducerChecks
 from kafka_segments.verify.segment_checks import SegmentReading, check_segment
@@ -224,11 +225,8 @@ class _CopyChecks:
         by_path = {file.path: file for file in self._files}
 
         def look(one: SegmentContents) -> Sequence[Extent]:
-            try:
-                with by_path[one.path].open_file() as segment:
-                    return segment.runs()
-            except UNOPENED:
-                return ()
+            file = by_path[one.path]
+            return runs_at(file.places, file.segment)
 
         first = _first_in_checkpoints(self._copy)
         known = replace(noted, log_start_offset=min(first, contents[0].base_offset))

@@ -14,8 +14,6 @@ from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.core.io.filesystem import Handle
 from kafka_segments.core.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 from kafka_segments.core.segment.batch_records import Rows, fast_rows, open_records
-from kafka_segments.core.segment.contents import Beside, contents_of, is_cleaned, runs_in
-from kafka_segments.core.segment.continuity import Extent, SegmentContents
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
 from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
@@ -295,18 +293,6 @@ class Segment(Handle):
     def iter_header_summaries(self) -> Iterator[HeaderSummary | Damage]:
         """Yield summaries of headers, and damage; no checksum is verified."""
         return iter_header_summaries(self._source)
-
-    def contents(self, base_offset: int, beside: Beside) -> SegmentContents:
-        """Summarize the offsets in the segment; see `contents.contents_of`."""
-        return contents_of(self._source, base_offset, beside)
-
-    def runs(self) -> list[Extent]:
-        """The offsets of all entries, in file order; see `contents.runs_in`."""
-        return runs_in(self._source)
-
-    def is_cleaned(self) -> bool:
-        """Return whether the segment shows that the log cleaner has been in it."""
-        return is_cleaned(self._source)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
         """Return the damage of a batch with bad records, whose checksum is right or unchecked.

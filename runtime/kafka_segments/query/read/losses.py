@@ -1,7 +1,7 @@
 """Lost offsets of a range, and notes about misplaced or misnamed entries.
 
 Strategy: a missing offset is lost, unless the cleaner may have removed it: below its checkpoint, or by traces
-in the segment or in another one of its directory (`cleaned_ranges`).
+in the segment or in another one of its directory (`segment_extents`).
 """
 
 from __future__ import annotations

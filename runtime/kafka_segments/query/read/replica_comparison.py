@@ -29,38 +29,32 @@ from kafka_segments.core.segment.scan.entry_scan import sound_entry
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, raise_unless_file_at_fault
 from kafka_segments.log.model import Split, StoredSegment
-from kafka_segments.query.read.segment_finder import open_stored
-from kafka_segments.query.read.start_position import begin
+from kafka_segments.query.read.segment_finder import begin, open_stored
 
 __all__ = ["compare_copies", "find_mismatches"]
 
-_CHANGED = ("num_records", "base_timestamp", "max_timestamp", "compression", "has_delete_horizon")
 _PLACE = ("base_offset", "partition_leader_epoch", "position", "len_body", "crc")
+_CHANGED = ("num_records", "base_timestamp", "max_timestamp", "compression", "has_delete_horizon")
 _KEPT = tuple(name for name in MAGICS[2].columns if name not in (*_PLACE, *_CHANGED, "magic"))
 _OF_BATCHES = (*_PLACE, *_KEPT, *_CHANGED)
 _OF_MESSAGES = ("position", *MAGICS[1].columns)
 
-Columns = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class _Headers:
-    """Columns of the entries of one copy, in file order.
-
-    Attributes:
-        stored: the copy.
-        batches: those of magic 2.
-        messages: those of the old formats, without wrappers.
-    """
+    """Headers of the entries of one copy in file order, without wrappers."""
 
     stored: StoredSegment
-    batches: Columns
-    messages: Columns
+    entries: tuple[EntryTable, ...]
 
-    @property
-    def path(self) -> str:
-        """Path of the copy."""
-        return self.stored.file.path
+    def columns(self, names: Sequence[str], *, is_batch: bool) -> dict[str, Any]:
+        """Columns of the batches, or of the messages."""
+        none = [np.empty(0, np.int64)]
+        masks = [one.is_batch() == is_batch for one in self.entries]
+        pairs = list(zip(self.entries, masks, strict=True))
+        return {
+            name: np.concatenate(none + [one.column(name)[mask] for one, mask in pairs]) for name in names
+        }
 
 
 def find_mismatches(splits: Iterable[Split], places: Places) -> Iterator[KafkaFormatError]:
@@ -98,76 +92,56 @@ def compare_copies(split: Split, places: Places) -> int:
     for other in split.others:
         ends = [end for end in (split.end, other.end_offset) if end is not None]
         compared = replace(split, end=min(ends, default=None))
-        num_same += _compare(own, _headers(compared, other, 0, places), split, places)
+        num_same += _compare((own, _headers(compared, other, 0, places)), split, places)
     return num_same
 
 
 def _headers(split: Split, stored: StoredSegment, hint: int, places: Places) -> _Headers:
-    source = open_stored(places, stored)
-    batches: list[Columns] = []
-    messages: list[Columns] = []
-    try:
+    found = []
+    with closing(open_stored(places, stored)) as source:
         beginning = begin(source, split.start, stored.base_offset, hint, DEFAULT_MAX_DECOMPRESSED)
         read_range = ReadRange(beginning.position, beginning.sound_offset, 0)
         for piece in iter_tables(source, OffsetRange(split.start, split.end), read_range):
             if isinstance(piece, EntryTable):
-                inside, is_batch = piece.in_range(split.start, split.end), piece.is_batch()
-                batches.append(_chosen(piece, inside & is_batch, _OF_BATCHES))
-                chosen = inside & ~is_batch & ~piece.is_wrapper()
-                messages.append(_chosen(piece, chosen, _OF_MESSAGES))
-    finally:
-        source.close()
-    return _Headers(stored, _joined(batches, _OF_BATCHES), _joined(messages, _OF_MESSAGES))
+                found.append(piece.chosen(piece.in_range(split.start, split.end) & ~piece.is_wrapper()))
+    return _Headers(stored, tuple(found))
 
 
-def _chosen(piece: EntryTable, rows: Any, names: Sequence[str]) -> Columns:
-    return {name: piece.column(name)[rows] for name in names}
-
-
-def _joined(pieces: Sequence[Columns], names: Sequence[str]) -> Columns:
-    none = [np.empty(0, np.int64)]
-    return {name: np.concatenate([piece[name] for piece in pieces] or none) for name in names}
-
-
-def _compare(own: _Headers, other: _Headers, split: Split, places: Places) -> int:
+def _compare(copies: tuple[_Headers, _Headers], split: Split, places: Places) -> int:
     """Count equal batches and messages; raise for a mismatch."""
-    pairs = _Pairs(own.batches, other.batches)
-    is_same_leader = pairs.equal("partition_leader_epoch") & (pairs.own["partition_leader_epoch"] >= 0)
-    keeps = np.logical_and.reduce([pairs.equal(name) for name in _KEPT])
-    is_as_it_was = np.logical_and.reduce([pairs.equal(name) for name in _CHANGED])
-    differs = ~keeps | (is_as_it_was & ~(pairs.equal("crc") & pairs.equal("len_body")))
-    _check(pairs, is_same_leader & differs, (own, other), split, places)
-    messages = _Pairs(own.messages, other.messages)
+    batches = _Pairs(copies, _OF_BATCHES, is_batch=True)
+    is_same_leader = batches.equal("partition_leader_epoch") & (batches.own["partition_leader_epoch"] >= 0)
+    is_as_it_was = batches.equal(*_CHANGED)
+    differs = ~batches.equal(*_KEPT) | (is_as_it_was & ~batches.equal("crc", "len_body"))
+    batches.check(is_same_leader & differs, split, places)
+    messages = _Pairs(copies, _OF_MESSAGES, is_batch=False)
     is_same_magic = messages.equal("magic")
-    differs = ~(messages.equal("crc") & messages.equal("len_body"))
-    _check(messages, is_same_magic & differs, (own, other), split, places)
+    messages.check(is_same_magic & ~messages.equal("crc", "len_body"), split, places)
     return int(is_same_leader.sum()) + int(is_same_magic.sum())
 
 
 class _Pairs:
-    """Pairs of entries of two copies with the same offset."""
+    """Pairs of entries of two copies with the same offset: batches, or messages."""
 
-    def __init__(self, own: Columns, other: Columns) -> None:
-        _, first, second = np.intersect1d(own["base_offset"], other["base_offset"], return_indices=True)
-        self.own = {name: column[first] for name, column in own.items()}
-        self.other = {name: column[second] for name, column in other.items()}
+    def __init__(self, copies: tuple[_Headers, _Headers], names: Sequence[str], *, is_batch: bool) -> None:
+        self._files = [one.stored for one in copies]
+        columns = [one.columns(names, is_batch=is_batch) for one in copies]
+        _offsets, *rows = np.intersect1d(*(one["base_offset"] for one in columns), return_indices=True)
+        self.own, self.other = (
+            {name: column[at] for name, column in one.items()} for one, at in zip(columns, rows, strict=True)
+        )
 
-    def equal(self, name: str) -> Any:
-        """Mask of the pairs with equal values in a column."""
-        return self.own[name] == self.other[name]
+    def equal(self, *names: str) -> Any:
+        """Mask of the pairs with equal values in some columns."""
+        return np.logical_and.reduce([self.own[name] == self.other[name] for name in names])
 
-
-def _check(
-    pairs: _Pairs, wrong: Any, copies: tuple[_Headers, _Headers], split: Split, places: Places
-) -> None:
-    """Raise for the first mismatch of entries that are valid in both copies."""
-    own, other = copies
-    for at in np.flatnonzero(wrong).tolist():
-        positions = int(pairs.own["position"][at]), int(pairs.other["position"][at])
-        if all(
-            _is_sound(places, one.stored, position) for one, position in zip(copies, positions, strict=True)
-        ):
-            raise _mismatch(pairs, at, own.path, other.path, split)
+    def check(self, wrong: Any, split: Split, places: Places) -> None:
+        """Raise for the first mismatch of entries that are valid in both copies."""
+        for at in np.flatnonzero(wrong).tolist():
+            own, other = ({name: int(one[name][at]) for name in one} for one in (self.own, self.other))
+            entries = zip(self._files, (own, other), strict=True)
+            if all(_is_sound(places, file, one["position"]) for file, one in entries):
+                raise _mismatch((own, other), (self._files[0].path, self._files[1].path), split)
 
 
 def _is_sound(places: Places, stored: StoredSegment, position: int) -> bool:
@@ -176,9 +150,10 @@ def _is_sound(places: Places, stored: StoredSegment, position: int) -> bool:
         return sound_entry(source, position) is not None
 
 
-def _mismatch(pairs: _Pairs, at: int, path: str, other_path: str, split: Split) -> ReplicaMismatchError:
-    own = {name: int(column[at]) for name, column in pairs.own.items()}
-    other = {name: int(column[at]) for name, column in pairs.other.items()}
+def _mismatch(
+    entries: tuple[dict[str, int], dict[str, int]], paths: tuple[str, str], split: Split
+) -> ReplicaMismatchError:
+    own, other = entries
     different = ", ".join(
         f"{name} {own[name]} and {other[name]}"
         for name in own
@@ -188,11 +163,11 @@ def _mismatch(pairs: _Pairs, at: int, path: str, other_path: str, split: Split) 
     epoch = "" if "magic" in own else f" and leader epoch {own['partition_leader_epoch']}"
     return ReplicaMismatchError(
         f"topic {split.topic}, partition {split.partition}: the {what} of offset "
-        f"{own['base_offset']}{epoch} differs from that in {other_path}, position {other['position']} "
+        f"{own['base_offset']}{epoch} differs from that in {paths[1]}, position {other['position']} "
         f"({different}): these are not copies of one log, or one is damaged; name one directory alone",
-        path=path,
+        path=paths[0],
         position=own["position"],
-        other_path=other_path,
+        other_path=paths[1],
         other_position=other["position"],
         offset=own["base_offset"],
     )

@@ -11,6 +11,11 @@ here.
 Names may be wrong: files may be swapped or renamed, and segments may overlap. So offsets missing at either
 end of a segment are searched in the other segments of its directory, by their content (`segment_extents`). In
 a cleaned log, where most segments lack offsets, only the two neighbours are searched.
+
+All offsets from a range's first one on must follow the position where reading begins (`begin`). That is
+certain at a valid entry (by its checksum) that begins at or below this offset, as offsets ascend in a log.
+The hint is tried first, then positions from the headers, else the segment's beginning. So a wrong hint costs
+time, never records. (An entry inside a record's value is valid too, but only a forged index points there.)
 """
 
 from __future__ import annotations
@@ -26,17 +31,17 @@ from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.cleaner_traces import Traces
-from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.core.segment.scan.entry_scan import first_offset_at, first_offset_in_name
+from kafka_segments.core.segment.scan.walk import find_entries
 from kafka_segments.errors import ReadError, raise_unless_file_at_fault
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
+from kafka_segments.log.opening import StoredPart
+from kafka_segments.log.opening import open_stored as open_in_form
 from kafka_segments.log.partition_dirs import Directory
-from kafka_segments.log.segment_extents import extent_of
-from kafka_segments.log.stored_segments import StoredPart
-from kafka_segments.log.stored_segments import open_stored as open_in_form
-from kafka_segments.query.read.cleaned_ranges import traces_of
+from kafka_segments.log.segment_extents import extent_of, traces_of
 
-__all__ = ["Found", "SegmentFinder", "open_stored"]
+__all__ = ["Found", "SegmentFinder", "StartPosition", "begin", "open_stored"]
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 _NUM_LISTINGS = 5
@@ -259,3 +264,44 @@ def _named(entries: Iterable[FileEntry], suffix: str) -> dict[int, FileEntry]:
     """Files by the base offsets in their names, which end with a suffix."""
     found = {first_offset_in_name(one.name): one for one in entries if one.name.endswith(suffix)}
     return {offset: one for offset, one in found.items() if offset is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class StartPosition:
+    """Start position of a range.
+
+    Attributes:
+        position: in the segment.
+        sound_offset: upper bound of the offsets of valid entries before it.
+        is_hinted: the hint was right.
+    """
+
+    position: int
+    sound_offset: int
+    is_hinted: bool
+
+
+def begin(source: Source, start: int, base_offset: int, hint: int, max_decompressed: int) -> StartPosition:
+    """Find the start position of a range.
+
+    Args:
+        source: the segment's bytes.
+        start: the range's first offset.
+        base_offset: the segment's.
+        hint: a position; 0 is always right.
+        max_decompressed: bytes that a wrapper may decompress to.
+    """
+    whole = StartPosition(0, base_offset - 1, hint == 0)
+    if start <= base_offset and hint == 0:
+        return whole
+    if hint > 0:
+        first = first_offset_at(source, hint, max_decompressed)
+        if first is not None and first <= start:
+            return StartPosition(hint, first - 1, True)
+    if source.descriptor < 0 and not source.is_memory:
+        return whole  # in a store, reading headers takes as long as reading everything
+    for position in find_entries(source, start):
+        first = first_offset_at(source, position, max_decompressed) if position else None
+        if first is not None and first <= start:
+            return StartPosition(position, first - 1, hint == 0)
+    return whole

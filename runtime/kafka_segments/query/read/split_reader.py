@@ -30,8 +30,7 @@ from kafka_segments.query.read.incomplete_tail import mark_incomplete_tail
 from kafka_segments.query.read.losses import Losses
 from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
 from kafka_segments.query.read.other_copies import from_others, lower, nearest
-from kafka_segments.query.read.segment_finder import Found, SegmentFinder
-from kafka_segments.query.read.start_position import begin
+from kafka_segments.query.read.segment_finder import Found, SegmentFinder, begin
 
 if TYPE_CHECKING:
     import pyarrow as pa
