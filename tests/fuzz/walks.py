@@ -129,7 +129,7 @@ def check_found(dice: Random, source: Source, batches: list[Batch], damaged: lis
     offsets = [parts.last_offset(one) for one in batches] or [0]
     offset = offsets[dice.randrange(len(offsets))] + dice.choice((-1, 0, 0, 1))
     starts = [one.position for one in batches]
-    assert find_last(source) == (starts[-2:] or [None])[0]
+    assert find_last(source) == (starts[-2:] or [0])[0]
     found = find_entries(source, offset)
     assert len(found) <= 2
     assert set(found) <= {one.position for one in batches}
