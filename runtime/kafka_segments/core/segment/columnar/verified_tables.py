@@ -202,9 +202,12 @@ def _table_of(entries: EntryTable, found: Any) -> VerifiedTable:
 def _header_events(source: Source, check_crc: bool) -> Iterator[VerifiedEvent]:
     """Yield tables of headers alone, whose checksums are verified if wanted."""
     walk, joiner = Walk(source, check_crc=check_crc, whole=check_crc), TableJoiner()
+    sound_offset: int | None = None
     for piece in walk.pieces():
         if isinstance(piece, EntryTable):
-            yield from joiner.add(_table_of_headers(by_columns(piece), walk.scan.sound_offset))
+            entries = by_columns(piece)
+            yield from joiner.add(_table_of_headers(entries, sound_offset))
+            sound_offset = entries.last_offset(len(entries) - 1)
         else:
             yield from joiner.take()
             yield piece
