@@ -12,7 +12,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.formats.file_names import directory_of, is_address
 from kafka_segments.core.formats.on_damage import OnDamage
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.batch_records import Rows
@@ -21,10 +21,11 @@ from kafka_segments.core.segment.segment import Segment, fast_rows, open_segment
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, MissingExtraError, OutputError
 from kafka_segments.log.given_files import gaps_between
 from kafka_segments.log.isolation_view import IsolatedSegment
-from kafka_segments.log.model import PartitionCopy
-from kafka_segments.log.open_partition import open_partition_of
+from kafka_segments.log.model import PartitionCopy, PartitionLog
+from kafka_segments.log.open_partition import log_in, open_partition_of
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
+from kafka_segments.log.replicas import resolve
 
 __all__ = ["CommittedFiles", "Event", "GivenFiles", "Open", "Readable", "fast_rows_if_there", "file_opener"]
 
@@ -69,7 +70,7 @@ class CommittedFiles:
         if self._partition is None or not self._partition.holds(path):
             if self._partition is not None:
                 self._partition.close()
-            self._partition = open_partition_of(self._files.places, path, self._files.listed, **self._options)
+            self._partition = open_partition_of(self._files.places, path, self._files.log_in, **self._options)
             if not self._partition.is_whole:
                 console.say(
                     f"{path}: not a live segment in a partition's directory, so transactions are judged by "
@@ -104,14 +105,14 @@ class GivenFiles:
     Attributes:
         places: opens them.
         found: in their order; or what is wrong with a path that was given.
-        listed: the copies in the directories that were given.
         status: the greatest exit status of what was read so far.
     """
 
     def __init__(self, places: Places, given: Sequence[str]) -> None:
         self.places = places
-        self.listed: list[PartitionCopy] = []
-        self.found = list(files_of(places, given, self.listed))
+        self._copies: list[PartitionCopy] = []
+        self.found = list(files_of(places, given, self._copies))
+        self._logs: dict[str, PartitionLog] = {}
         self.status = console.CLEAN
         self._said: set[str] = set()
         self._seen: dict[str, MisplacedBatches] = {}
@@ -123,6 +124,15 @@ class GivenFiles:
     def failed(self) -> list[KafkaFormatError]:
         """Return what is wrong with paths."""
         return [one for one in self.found if isinstance(one, KafkaFormatError)]
+
+    def log_in(self, directory: str) -> PartitionLog:
+        """Return the log of the segments in a directory, which is listed once; errors as for `log_in`."""
+        if directory not in self._logs:
+            own = [copy for copy in self._copies if directory in map(directory_of, _paths_of(copy))]
+            logs = resolve(self.places, own)
+            # Who has listed the directory has named what is skipped there.
+            self._logs[directory] = logs[0] if len(logs) == 1 else log_in(self.places, directory, [])
+        return self._logs[directory]
 
     def note(self, status: int = console.FINDINGS) -> None:
         """Note a status."""
@@ -177,10 +187,14 @@ class GivenFiles:
     def report_gaps(self, touches: Callable[[Damage], bool]) -> None:
         """Report what segments of one partition lack between them, as far as that was asked for."""
         paths = [file.path for file in self.there()]
-        for gap in gaps_between(self.places, paths, self._seen, self.listed):
+        for gap in gaps_between(self.places, paths, self._seen, self.log_in):
             if touches(gap):
                 self.note()
                 console.say(str(gap.error))
+
+
+def _paths_of(copy: PartitionCopy) -> Iterator[str]:
+    return (segment.path for segment in copy.segments)
 
 
 def fast_rows_if_there() -> Rows | None:

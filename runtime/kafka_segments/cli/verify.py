@@ -19,6 +19,7 @@ from kafka_segments.cli.text import counted
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source, open_source
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
+from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Finding, copy_words, error_words, worst_first
 from kafka_segments.log.model import PartitionCopy, StoredSegment
@@ -201,10 +202,13 @@ def _subjects(
     copies: list[PartitionCopy] = []
     skipped: list[SkippedFiles] = []
     chosen = _ChosenPartitions(arguments.topic, arguments.partition)
+    checkpoints = Checkpoints(places, logs_unused=False)
     for path in others:
         found: list[SkippedFiles] = []
         try:
-            copies += discover(places, [path], None, chosen.has, found, prefer_names=True, logs_unused=False)
+            copies += discover(
+                places, [path], None, chosen.has, found, prefer_names=True, checkpoints=checkpoints
+            )
         except StoreError:
             raise
         except KafkaFormatError as error:

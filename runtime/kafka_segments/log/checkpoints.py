@@ -68,7 +68,7 @@ class Checkpoints:
     """
 
     def __init__(self, places: Places, *, logs_unused: bool = True) -> None:
-        self._places, self._logs_unused = places, logs_unused
+        self._places, self.logs_unused = places, logs_unused
         self._errors: dict[str, KafkaFormatError] = {}
         self._offsets: dict[str, Offsets | None] = {}
         self._roots: dict[str, list[str]] = {}  # by directory: resolving links is slow
@@ -167,7 +167,7 @@ class Checkpoints:
         except KafkaFormatError as found:
             error = found.with_context(path=path)
             raise_unless_file_at_fault(error)
-            if self._logs_unused:
+            if self.logs_unused:
                 _log.warning("%s; it was not used%s", error, _CONSEQUENCES.get(_name(path), ""))
             self._errors[path] = error
             return None

@@ -68,7 +68,6 @@ def discover(
     skipped: list[SkippedFiles] | None = None,
     *,
     prefer_names: bool = False,
-    logs_unused: bool = True,
     checkpoints: Checkpoints | None = None,
 ) -> list[PartitionCopy]:
     """Find the copies of partitions at some paths.
@@ -81,8 +80,8 @@ def discover(
             The directories of others are not listed.
         skipped: receives the skipped files; None logs them, except those about to be deleted.
         prefer_names: take a path that exists as it is, also with the characters of a pattern.
-        logs_unused: log files beside segments that cannot be used. The findings of the copies have them, too.
-        checkpoints: reads those of the log directories, and keeps them for the caller.
+        checkpoints: reads those of the log directories, and keeps them. Files beside segments that cannot be
+            used are logged if it logs its own; the findings of the copies have both.
 
     Returns:
         Copies by topic, number and path; without segments if the options left them out.
@@ -110,8 +109,7 @@ def discover(
     else:
         skipped[:] = finder.skipped.found
     file_filter = _FileFilter(options)
-    checkpoints = checkpoints or Checkpoints(places, logs_unused=logs_unused)
-    reader = _Reader(places, file_filter, checkpoints, logs_unused=logs_unused)
+    reader = _Reader(places, file_filter, checkpoints or Checkpoints(places))
     directories = list(finder.found.values())
     far = next((one.path for one in directories if is_address(one.path)), "")
     copies = run_at_once(far, reader.copy, directories)
@@ -175,12 +173,8 @@ class _Metadata:
 
 
 class _Reader:
-    def __init__(
-        self, places: Places, file_filter: _FileFilter, checkpoints: Checkpoints, *, logs_unused: bool
-    ) -> None:
-        self._places, self._logs_unused = places, logs_unused
-        self._filter = file_filter
-        self._checkpoints = checkpoints
+    def __init__(self, places: Places, file_filter: _FileFilter, checkpoints: Checkpoints) -> None:
+        self._places, self._filter, self._checkpoints = places, file_filter, checkpoints
         self._known: dict[tuple[Callable[[bytes], Any], bytes], Any] = {}
 
     def copy(self, directory: Directory) -> PartitionCopy:
@@ -263,7 +257,7 @@ class _Reader:
         except KafkaFormatError as unlocated:
             error = unlocated.with_context(path=entry.path)
             raise_unless_file_at_fault(error)
-            if self._logs_unused:
+            if self._checkpoints.logs_unused:
                 _log.warning("%s; it was not used", error)
             notes.unused.append(error)
             return None

@@ -7,7 +7,7 @@ Strategy: files of one directory belong to one partition. If all of its segments
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from kafka_segments.core.formats.entries import Damage
@@ -16,8 +16,8 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.continuity import out_of_order
 from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.errors import NotingFaults
-from kafka_segments.log.model import LogEnd, LogPiece, PartitionCopy, PartitionLog
-from kafka_segments.log.open_partition import log_in, open_log
+from kafka_segments.log.model import LogEnd, LogPiece, PartitionLog
+from kafka_segments.log.open_partition import LogOf, open_log
 
 __all__ = ["gaps_between"]
 
@@ -25,13 +25,11 @@ Seen = Mapping[str, MisplacedBatches]
 """Detectors of misplaced batches that the files' readers have filled, by path."""
 
 
-def gaps_between(
-    places: Places, paths: Iterable[str], seen: Seen, listed: Sequence[PartitionCopy] = ()
-) -> Iterator[Damage]:
+def gaps_between(places: Places, paths: Iterable[str], seen: Seen, log_of: LogOf) -> Iterator[Damage]:
     """Find gaps between segments that were given by their paths; see `continuity.find_gaps`.
 
-    A directory that cannot be listed is skipped: the readers of its files report why. `listed` has the copies
-    whose directories were listed before.
+    A directory that cannot be listed is skipped: the readers of its files report why. `log_of` gives the log
+    of the segments in one.
     """
     by_directory: dict[str, set[str]] = {}
     for path in paths:
@@ -40,8 +38,7 @@ def gaps_between(
             by_directory.setdefault(directory_of(path), set()).add(name)
     for directory, names in by_directory.items():
         with NotingFaults():
-            # Who has listed the directory has named what is skipped there.
-            yield from _gaps_in(places, log_in(places, directory, [], listed), names, seen)
+            yield from _gaps_in(places, log_of(directory), names, seen)
 
 
 def _gaps_in(places: Places, log: PartitionLog, names: set[str], seen: Seen) -> Iterator[Damage]:

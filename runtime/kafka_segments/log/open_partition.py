@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -17,13 +17,15 @@ from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
 from kafka_segments.log.log_dir import segments_in
-from kafka_segments.log.model import LogPiece, PartitionCopy, PartitionLog, StoredFile, StoredSegment
+from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.skipped_files import SkippedFiles
 
-__all__ = ["log_in", "open_log", "open_partition", "open_partition_of"]
+__all__ = ["LogOf", "log_in", "open_log", "open_partition", "open_partition_of"]
+
+LogOf = Callable[[str], PartitionLog]
 
 
 def open_partition(
@@ -85,9 +87,7 @@ def open_log(places: Places, log: PartitionLog, outcomes_from: str = "records", 
     return Partition(log, places, partial(open_segment_of, places, **options), outcomes_from)
 
 
-def open_partition_of(
-    places: Places, path: str, listed: Sequence[PartitionCopy] = (), **options: Any
-) -> Partition:
+def open_partition_of(places: Places, path: str, log_of: LogOf, **options: Any) -> Partition:
     """Open the partition of a live segment's file.
 
     Any other file (by its name, or its directory's) and standard input are a partition by themselves, with
@@ -96,13 +96,13 @@ def open_partition_of(
     Args:
         places: opens files.
         path: the path or address of the file; `-` is standard input.
-        listed: copies whose directories were listed before.
+        log_of: gives the log of the segments in a directory, as `log_in`.
         options: see `open_segment_of`.
 
     Raises:
         ReadError: the file or its directory cannot be opened.
     """
-    log = PartitionLog("", -1, ()) if path == "-" else log_in(places, directory_of(path), listed=listed)
+    log = PartitionLog("", -1, ()) if path == "-" else log_of(directory_of(path))
     wanted = real_path(path)
     own = next((piece.segment for piece in log.pieces if real_path(piece.segment.path) == wanted), None)
     if log.topic and own is not None:
@@ -119,28 +119,19 @@ def open_partition_of(
     return Partition(log, places, open_alone, is_whole=False)
 
 
-def log_in(
-    places: Places,
-    directory: str,
-    skipped: list[SkippedFiles] | None = None,
-    listed: Sequence[PartitionCopy] = (),
-) -> PartitionLog:
+def log_in(places: Places, directory: str, skipped: list[SkippedFiles] | None = None) -> PartitionLog:
     """Return the log of the segments in a directory; without a topic if its name is not a partition's.
 
     Args:
         places: lists it.
         directory: path or address.
         skipped: receives the skipped files; None logs them.
-        listed: copies whose directories were listed before; where it is one of these, it is not listed again.
 
     Raises:
         ReadError: it cannot be listed.
     """
-    copies = [one for one in listed if any(directory_of(file.path) == directory for file in one.segments)]
     try:
-        if not copies:
-            copies = discover(places, [directory], skipped=skipped, prefer_names=True)
-        logs = resolve(places, copies)
+        logs = resolve(places, discover(places, [directory], skipped=skipped, prefer_names=True))
     except OptionError:
         logs = []
     if len(logs) == 1:

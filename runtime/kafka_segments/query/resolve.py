@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_segments.core.formats.file_names import name_in, parse_directory_name
 from kafka_segments.core.io.filesystems import Places
@@ -15,7 +15,6 @@ from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogPiece, PartitionCopy, PartitionLog
-from kafka_segments.log.partition_dirs import Wanted
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 from kafka_segments.query.prune import drop_by_partition
@@ -61,14 +60,9 @@ def logs_asked_for(
     Raises:
         KafkaFormatError: see `discover` and `resolve`.
     """
-    topics, left_out = query.topics, list[SkippedFiles]()
-
-    def copies_of(wanted: Wanted | None) -> list[PartitionCopy]:
-        return discover(
-            places, paths, files, wanted, left_out, prefer_names=prefer_names, checkpoints=checkpoints
-        )
-
-    copies = copies_of(partial(_is_wanted, query, is_needed))
+    topics, left_out = query.topics, list[SkippedFiles]() if skipped is None else skipped
+    how: Any = {"skipped": left_out, "prefer_names": prefer_names, "checkpoints": checkpoints}
+    copies = discover(places, paths, files, partial(_is_wanted, query, is_needed), **how)
     is_narrowed = bool(query.conditions) or is_needed is not None
     try:
         _check_there(copies, topics)
@@ -78,15 +72,13 @@ def logs_asked_for(
     except OptionError:
         is_enough = False
     if not is_enough:
-        copies = copies_of(None)
+        copies = discover(places, paths, files, **how)
     if is_merged is None:
         merged = {copy.topic for copy in _selected(copies, topics)}
     else:
         merged = set(filter(is_merged, {copy.topic for copy in copies}))
     if skipped is None:
         log_skipped(left_out, is_all=False)
-    else:
-        skipped[:] = left_out
     logs = resolve(places, [copy for copy in copies if copy.topic in merged], otherwise=otherwise)
     logs += _unmerged(copy for copy in copies if copy.topic not in merged)
     return [*logs, *_unlisted(left_out, {(log.topic, log.partition) for log in logs})]

@@ -110,9 +110,7 @@ def absolute_path(path: str) -> str:
 
 def name_in(path: str) -> str:
     """The last part of a path."""
-    return (
-        path.rstrip("/").rpartition("/")[2] if is_address(path) else os.path.basename(os.path.abspath(path))
-    )
+    return absolute_path(path).rstrip("/").rpartition("/")[2]
 
 
 def above(path: str) -> str:
