@@ -100,18 +100,13 @@ def run(arguments: argparse.Namespace) -> int:
     refuse_other_file(arguments.source)
     damages = _Damages()
     conversion = _conversion(arguments, damages)
-    output = outputs.OutputFile(outputs.hidden_sibling(destination), arguments.destination)
-    try:
+    with outputs.new_file(destination, arguments.destination) as output:
         for data in conversion:
             output.write(data)
         if damages.status and not output.size:
             raise OptionError(
                 "it has no sound batch, so nothing was written: is this a segment?", path=arguments.source
             )
-        output.finish()
-        outputs.publish_files([(output.path, destination)])
-    finally:
-        output.discard()
     _print_report(conversion, arguments.report)
     return damages.status
 

@@ -11,14 +11,12 @@ from kafka_segments.cli.text import counted
 from kafka_segments.core.formats.own_files import Traversable, own_folder
 from kafka_segments.core.io.outputs import (
     check_replaceable,
-    discard_directory,
-    hidden_sibling,
     make_directories,
+    new_directory,
     path_of,
-    publish_directory,
+    write_beside,
 )
 from kafka_segments.errors import ReadError
-from kafka_segments.write.log_writer import write_beside
 
 __all__ = ["INSTRUCTIONS", "read_generated_files", "read_webide_files", "write_export"]
 
@@ -100,14 +98,8 @@ def write_export(directory: str, files: Mapping[str, bytes]) -> None:
     """
     path = path_of(directory).rstrip(os.sep) or os.sep
     destination = check_replaceable(path)
-    hidden = hidden_sibling(destination)
-    try:
-        make_directories(hidden)
+    with new_directory(destination, path) as hidden:
         for name, content in files.items():
             make_directories(os.path.join(hidden, os.path.dirname(name)))
-            write_beside(hidden, path, name, content)
-        publish_directory(hidden, destination, path)
-        console.say(f"{directory}: {counted(len(files), 'file')} written")
-    except BaseException:
-        discard_directory(hidden)
-        raise
+            write_beside(hidden, path, name, content, syncs=False)
+    console.say(f"{directory}: {counted(len(files), 'file')} written")

@@ -13,7 +13,7 @@ from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.core.formats.file_names import absolute_path, is_address
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
+from kafka_segments.core.io.outputs import check_absent, new_file
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError
 from kafka_segments.log.checkpoints import Checkpoints
@@ -226,10 +226,5 @@ def _write(data: bytes, destination: str, named: str) -> None:
     Raises:
         OutputError: it cannot be written, or the name was taken meanwhile.
     """
-    output = OutputFile(hidden_sibling(destination), named)
-    try:
+    with new_file(destination, named) as output:
         output.write(data)
-        output.finish()
-        publish_files([(output.path, destination)])
-    finally:
-        output.discard()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
+from kafka_segments.core.io.outputs import check_absent, new_file
 from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog, StoredFile
@@ -125,14 +125,8 @@ def write_snapshot(snapshot: Snapshot, path: str) -> None:
     """
     path = os.fspath(path)
     check_absent(path)
-    output = OutputFile(hidden_sibling(path), path)
-    try:
+    with new_file(path, path) as output:
         output.write(write_document(snapshot, _KIND, _VERSION))
-        output.finish()
-        publish_files([(output.path, path)])
-    except BaseException:
-        output.discard()
-        raise
 
 
 def read_snapshot(places: Places, path: str) -> Snapshot:

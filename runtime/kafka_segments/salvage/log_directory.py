@@ -7,29 +7,20 @@ controller has the metadata log there, too, with the state of its quorum and sna
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_segments.core import formats
 from kafka_segments.core.formats.building import build_offset_checkpoint
 from kafka_segments.core.formats.file_names import above
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import (
-    discard_directory,
-    hidden_sibling,
-    make_directory,
-    publish_directory,
-    sync_directory,
-)
-from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
+from kafka_segments.core.io.outputs import write_beside
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERTIES
 from kafka_segments.log.cluster_metadata import QUORUM_STATE, SNAPSHOT, start_error
 from kafka_segments.log.model import PartitionCopy, StoredFile
 from kafka_segments.log.opening import read_file
-from kafka_segments.write.log_writer import write_beside
 
-__all__ = ["metadata_files", "properties_in", "published", "write_root_files"]
+__all__ = ["metadata_files", "properties_in", "write_root_files"]
 
 
 def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict[str, bytes], list[str]]:
@@ -83,7 +74,7 @@ def write_root_files(
     if len(properties) == 1:
         contents[META_PROPERTIES] = properties[0]
     for name, content in contents.items():
-        write_beside(directory, named, name, content, syncs=False)  # `published` does it
+        write_beside(directory, named, name, content, syncs=False)  # `new_directory` does it
 
 
 def metadata_files(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict[str, bytes], list[str]]:
@@ -106,49 +97,3 @@ def metadata_files(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dic
             else:
                 wrong[entry.name] = f"{error}; a node does not start with it, so it was not copied"
     return found, [words for name, words in wrong.items() if name not in found]
-
-
-@contextmanager
-def published(destination: str, named: str) -> Iterator[str]:
-    """Yield a hidden directory beside a destination, which gets its name when all of it is on the disk.
-
-    Args:
-        destination: without links.
-        named: path for errors.
-
-    Raises:
-        OutputError: the disk is full, or fails; nothing is left then.
-    """
-    hidden = hidden_sibling(destination)
-    make_directory(hidden, named)
-    try:
-        yield hidden
-        _sync_tree(hidden, named)
-        publish_directory(hidden, destination, named)
-    except BaseException:
-        discard_directory(hidden)
-        raise
-
-
-def _sync_tree(path: str, named: str) -> None:
-    """Fsync all files below a directory, and the directories.
-
-    At the end of a run this takes a fraction of the time that an fsync after each file takes: the first ones
-    put the journal of the file system on the disk for all.
-
-    Args:
-        path: of the directory.
-        named: its path when it is published, for errors.
-
-    Raises:
-        OutputError: the disk is full, or fails.
-    """
-    for folder, _folders, names in os.walk(path, topdown=False):
-        for name in [*names, ""]:
-            one = os.path.join(folder, name)
-            try:
-                sync_directory(one)
-            except OSError as error:
-                place = os.path.join(named, os.path.relpath(one, path))
-                detail = f"cannot be written: {error.strerror or error}"
-                raise OutputError(detail, path=place, errno=error.errno) from error

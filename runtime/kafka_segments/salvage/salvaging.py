@@ -20,11 +20,7 @@ from typing import Any
 
 from kafka_segments.core.formats.file_names import above, real_path
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import (
-    OutputFile,
-    check_replaceable,
-    make_directories,
-)
+from kafka_segments.core.io.outputs import OutputFile, check_replaceable, make_directories, new_directory
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.cluster_metadata import with_topic_ids
@@ -32,7 +28,7 @@ from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
-from kafka_segments.salvage.log_directory import properties_in, published, write_root_files
+from kafka_segments.salvage.log_directory import properties_in, write_root_files
 from kafka_segments.salvage.manifest import Fragments, document
 from kafka_segments.salvage.partition_job import DonePartition, Job, salvage_partition
 from kafka_segments.salvage.partition_plan import num_bytes_of
@@ -94,7 +90,7 @@ def salvage(
     copies = with_topic_ids(places, discover(places, sources, skipped=skipped, prefer_names=True))
     real = None if destination is None else check_destination(destination, copies)
     named = destination or ""
-    with nullcontext() if real is None else published(real, named) as hidden:
+    with nullcontext() if real is None else new_directory(real, named) as hidden:
         with Digests() as digests:
             counter = ByteCounter(2 * num_bytes_of(copies), progress)
             now_ms = time.time_ns() // 1_000_000

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.outputs import new_directory
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.header_summaries import HeaderSummary
 from kafka_segments.core.segment.scan.entry_scan import sound_entry
@@ -22,7 +23,6 @@ from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, Status
-from kafka_segments.salvage.log_directory import published
 from kafka_segments.salvage.partition_job import new_state, repeated, write_state
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
@@ -150,7 +150,7 @@ def slice_partition(
     counter = ByteCounter(2 * num_bytes_of(copies), progress)
 
     def attempt() -> Sliced:
-        with published(real, destination) as hidden:
+        with new_directory(real, destination) as hidden:
             return _written(copies, wanted, (hidden, destination), places=places, progress=counter.add)
 
     found = repeated(attempt)
@@ -170,7 +170,7 @@ def _written(
     with Digests() as digests, closing(Ledger()) as ledger:
         plan = make_plan(places, copies, ledger=ledger, digests=None, progress=progress)
         with closing(plan.files):
-            writer = LogWriter(*directories, syncs=False)  # `published` does it
+            writer = LogWriter(*directories, syncs=False)  # `new_directory` does it
             with closing(PartitionSink(new_state(plan), plan.files, writer, digests, {}, progress)) as sink:
                 return _write(plan, wanted, sink)
 

@@ -12,7 +12,6 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -37,7 +36,6 @@ __all__ = [
     "PartitionFiles",
     "SegmentFiles",
     "base_offset_of",
-    "write_beside",
 ]
 
 DEFAULT_INTERVAL = 4096
@@ -56,18 +54,6 @@ def base_offset_of(path: str) -> int | None:
     if found and int(found[1]) > MAX_LONG:
         raise OptionError("the offset in its name is above 2^63 - 1", path=path)
     return int(found[1]) if found else None
-
-
-def write_beside(directory: str, named: str, name: str, content: bytes, *, syncs: bool = True) -> None:
-    """Write a file beside others, and fsync it; `named` is the directory for errors.
-
-    Raises:
-        OutputError: the disk is full, or fails.
-    """
-    with closing(outputs.OutputFile(os.path.join(directory, name), os.path.join(named, name))) as file:
-        file.write(content)
-        if syncs:
-            file.finish()
 
 
 class SegmentFiles:
@@ -290,7 +276,7 @@ class LogWriter:
         Raises:
             OutputError: the disk is full, or fails.
         """
-        write_beside(self._directory, self.path, name, content, syncs=self._syncs)
+        outputs.write_beside(self._directory, self.path, name, content, syncs=self._syncs)
 
     def publish(self) -> tuple[str, ...]:
         """Complete the last segment, and make all files visible; return the segments' paths.
