@@ -17,8 +17,9 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from kafka_segments.core.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
-from kafka_segments.core.segment.columnar import folding_decoder, fused_inflate, fused_scan, wrappers
+from kafka_segments.core.segment.columnar import fused_inflate, fused_scan, wrappers
 from kafka_segments.core.segment.scan import compiled_search, window_run
+from kafka_segments.core.segment.verified import folding_decoder
 from kafka_segments.search import byte_search
 from kafka_segments.write import encoder_inputs, encoder_loops
 from kafka_segments_generated.columns import (

@@ -62,7 +62,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "files": (
         "Stores, and files beside segments",
-        ("core.io.filesystems.Places", "core.segment.index_files"),
+        ("core.io.filesystems.Places", "core.segment.beside.index_files"),
     ),
 }  # fmt: skip
 # Fields of values have no docstrings of their own.

@@ -10,7 +10,7 @@ from pathlib import Path
 from tools.drawn_svg import MARGIN, WIDTH, Drawing
 
 from kafka_segments import Batch, open_segment
-from kafka_segments.core.segment.index_files import read_offset_index, read_time_index
+from kafka_segments.core.segment.beside.index_files import read_offset_index, read_time_index
 
 ROOT = Path(__file__).resolve().parent.parent
 SEGMENT = ROOT / "tests/vectors/recorded/kafka-4.3/clean/multi-0/00000000000000000125.log"

@@ -10,7 +10,7 @@ from tests.made.encoder import varint
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core.codecs import bounds
-from kafka_segments.core.segment.legacy_messages import iter_frames
+from kafka_segments.core.segment.records.legacy_messages import iter_frames
 
 pytest.importorskip("numba")
 pytest.importorskip("pyarrow")
@@ -83,7 +83,7 @@ def test_wrappers_are_asked_for_their_first_offsets_no_more_than_they_may_be_rea
             num_opened += 1
             yield one
 
-    monkeypatch.setattr("kafka_segments.core.segment.legacy_messages.iter_frames", counting)
+    monkeypatch.setattr("kafka_segments.core.segment.records.legacy_messages.iter_frames", counting)
     monkeypatch.setattr(bounds, "MORE_ITEMS", _NUM_DENSE)
     data = b"".join(damaged + wrapper for wrapper in wrappers)
     with open_segment(data) as segment:

@@ -16,7 +16,7 @@ from tests.verify.test_plants import verified
 import kafka_segments
 from kafka_segments.cli.main import main
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.index_files import read_transaction_index
+from kafka_segments.core.segment.beside.index_files import read_transaction_index
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.log.segment_figures import figures_by_headers
 

@@ -9,7 +9,7 @@ from tests.made.adversaries import EMPTY_RECORD, ZSTD, batch, squeezed
 
 from kafka_segments.cli import opened_files
 from kafka_segments.cli.main import main
-from kafka_segments.core.segment import batch_records
+from kafka_segments.core.segment.records import batch_records
 
 pytest.importorskip("numba")
 pytest.importorskip("pyarrow")

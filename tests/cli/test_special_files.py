@@ -19,7 +19,7 @@ from kafka_segments import open_partition, open_segment
 from kafka_segments.cli.main import main
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.local_files import is_locked
-from kafka_segments.core.segment.index_files import read_offset_index
+from kafka_segments.core.segment.beside.index_files import read_offset_index
 from kafka_segments.errors import ReadError
 
 CLEAN = Path(__file__).parents[1] / "vectors/recorded/kafka-4.3/clean"

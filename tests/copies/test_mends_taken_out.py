@@ -15,9 +15,9 @@ from tests.numbered import Report, go_through
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.file_names import NO_END
-from kafka_segments.core.segment import sound_runs
 from kafka_segments.core.segment.evidence import FileOrder
-from kafka_segments.core.segment.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified import sound_runs
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
 from kafka_segments.log.log_end import NamedOffsets
 from kafka_segments.salvage import partition_plan
 from kafka_segments.salvage.confirmation import OtherPlaces

@@ -16,8 +16,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_segments.core.segment import index_files
-from kafka_segments.core.segment.index_files import AbortedTxn, LeaderEpoch, PartitionMetadata, ProducerEntry
+from kafka_segments.core.segment.beside import index_files
+from kafka_segments.core.segment.beside.index_files import (
+    AbortedTxn,
+    LeaderEpoch,
+    PartitionMetadata,
+    ProducerEntry,
+)
 from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptIndexError,

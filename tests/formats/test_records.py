@@ -15,7 +15,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from tests.made.build import batch, patched, record, sized, unsigned_varint, varint
 
 from kafka_segments import Batch, Damage, Record, open_segment
-from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS
+from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS
 from kafka_segments.errors import (
     CorruptBatchError,
     DecompressionError,

@@ -23,7 +23,7 @@ from tests.query.logs import PLACES, log_of
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core import formats
-from kafka_segments.core.segment import index_files
+from kafka_segments.core.segment.beside import index_files
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.query.committed import read_committed

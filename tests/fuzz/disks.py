@@ -29,7 +29,7 @@ from tests.verify.test_plants import verified
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.cli.main import main
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment import batch_records
+from kafka_segments.core.segment.records import batch_records
 from kafka_segments.errors import MissingExtraError, SegmentOrderError
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.content_tests import Contains, ContentTest, HasHeader, HasKey, MatchesPattern
@@ -37,7 +37,7 @@ from kafka_segments.search.found import FoundRecord
 from kafka_segments.search.segment_search import Checked, SegmentSearch
 from kafka_segments.verify.catalogue import CHECKS, GROUPS
 
-TABLES = "kafka_segments.core.segment.columnar.verified_tables.iter_tables_verified"
+TABLES = "kafka_segments.core.segment.verified.verified_tables.iter_tables_verified"
 NAME = f"{0:020}.log"
 OPTIONS = (
     ["--print-data-log"],

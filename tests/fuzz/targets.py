@@ -45,7 +45,7 @@ from kafka_segments.core import formats
 from kafka_segments.core.codecs import CODEC_NAMES, decompress
 from kafka_segments.core.codecs.literals import trace
 from kafka_segments.core.formats.control_records import decode_control
-from kafka_segments.core.segment.batch_records import open_records
+from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.errors import KafkaFormatError, UnknownFormatError
 from kafka_segments_generated import columns, construct, kaitai
 

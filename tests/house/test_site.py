@@ -143,7 +143,7 @@ def test_the_api_has_all_that_is_exported_with_its_words(site: dict[Path, Page])
     more = "".join(page(site, f"api/{name}.html") for name in docs.MODULES)
     for name in ("query.scan.PartitionSummary", "write.convert.Conversion.to_bytes", "spark.take_snapshot"):
         assert f'id="kafka_segments.{name}"' in more, name
-    assert 'id="kafka_segments.core.segment.index_files.read_offset_index"' in more
+    assert 'id="kafka_segments.core.segment.beside.index_files.read_offset_index"' in more
     # Each value that a function returns is one item, whatever lines describe it.
     returned = re.findall(r'<span class="doc-section-title">Returns:</span>.*?</ul>', text, re.DOTALL)
     assert returned and {one.count("<li") for one in returned} == {1}

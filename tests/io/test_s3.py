@@ -23,7 +23,7 @@ from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.readahead import LEN_PIECE
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.index_files import read_offset_index
+from kafka_segments.core.segment.beside.index_files import read_offset_index
 from kafka_segments.errors import ReadError, StoreError
 
 pytestmark = pytest.mark.s3

@@ -19,7 +19,7 @@ from tests.made.samples import in_every_run
 from tests.mutations import cases
 from tests.recording.sets import RECORDED
 
-from kafka_segments.core.segment import batch_records
+from kafka_segments.core.segment.records import batch_records
 from kafka_segments.errors import MissingExtraError
 from kafka_segments.like_kafka.tool_options import REFUSED_DECODER
 

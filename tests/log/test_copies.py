@@ -14,7 +14,7 @@ from tests.log.memory import MemoryPlaces
 
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import discover

@@ -21,7 +21,7 @@ from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.local_files import is_locked
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.model import PartitionCopy

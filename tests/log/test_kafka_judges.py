@@ -12,7 +12,7 @@ from tests.oracle.jvm import QUIET, compile_java, fetch_jars, java_command
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.local_files import is_locked
-from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.lineage import Lineage
 

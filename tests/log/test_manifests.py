@@ -17,7 +17,7 @@ from tests.log.tiers import aivens, copy_of, encoded_sizes
 
 from kafka_segments.core import formats
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.errors import DecodeError, KafkaFormatError, OptionError, ReadError, UnknownFormatError
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored

@@ -21,7 +21,7 @@ from tests.log.tiers import TOPIC_ID, aivens, bounds, copy_of, epochs_up_to, kaf
 from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.index_files import read_leader_epochs, read_producer_snapshot
+from kafka_segments.core.segment.beside.index_files import read_leader_epochs, read_producer_snapshot
 from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.log_end import find_end

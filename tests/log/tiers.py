@@ -17,7 +17,7 @@ from typing import Any
 import zstandard
 
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy, StoredSegment
 

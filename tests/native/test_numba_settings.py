@@ -31,7 +31,7 @@ print("right")
 """
 DUMP = """
 import sys
-from kafka_segments.core.segment import batch_records as records
+from kafka_segments.core.segment.records import batch_records as records
 from kafka_segments.cli import main
 records._MANY = 0
 sys.exit(main.main(["dump", "--format", "jsonl", sys.argv[1]]))

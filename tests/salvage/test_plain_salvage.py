@@ -12,7 +12,7 @@ from tests.salvage.accounts import Account, check, salvaged
 from tests.salvage.made import copy_of, hurt
 
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment import sound_runs
+from kafka_segments.core.segment.verified import sound_runs
 from kafka_segments.errors import MissingExtraError
 
 NAMES = ("multi-0", "transactions-0", "compact-multi-0", "codec-zstd-0", "idempotent-0")
@@ -55,6 +55,6 @@ def test_the_same_runs(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_arguments: object, **_options: object) -> None:
         raise MissingExtraError("not installed")
 
-    monkeypatch.setattr("kafka_segments.core.segment.columnar.verified_tables.iter_tables_verified", missing)
+    monkeypatch.setattr("kafka_segments.core.segment.verified.verified_tables.iter_tables_verified", missing)
     plain = [list(sound_runs.iter_sound_runs(open_source(data))) for data in segments]
     assert repr(plain) == repr(fast)

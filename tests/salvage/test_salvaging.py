@@ -14,8 +14,8 @@ from tests.verify.test_plants import verified
 
 import kafka_segments as ks
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.index_files import read_leader_epochs, read_producer_snapshot
-from kafka_segments.core.segment.index_files import read_transaction_index as read_aborted
+from kafka_segments.core.segment.beside.index_files import read_leader_epochs, read_producer_snapshot
+from kafka_segments.core.segment.beside.index_files import read_transaction_index as read_aborted
 from kafka_segments.errors import OptionError
 from kafka_segments.salvage.salvaging import salvage
 

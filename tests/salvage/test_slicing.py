@@ -11,7 +11,7 @@ from tests.salvage.made import T0, batches_of, copy_of, hurt, segment
 import kafka_segments as ks
 from kafka_segments.cli.main import main
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.index_files import read_offset_index, read_time_index
+from kafka_segments.core.segment.beside.index_files import read_offset_index, read_time_index
 from kafka_segments.errors import OptionError
 from kafka_segments.salvage.slicing import Sliced, SliceRange, slice_partition
 

@@ -17,8 +17,8 @@ from tests.segment.test_interleavings import grow
 from kafka_segments import Record
 from kafka_segments.core.formats.file_names import parse_directory_name
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment import index_files
-from kafka_segments.core.segment.index_files import OffsetIndex, TimeIndex
+from kafka_segments.core.segment.beside import index_files
+from kafka_segments.core.segment.beside.index_files import OffsetIndex, TimeIndex
 from kafka_segments.errors import DecodeError
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.open_partition import open_partition

@@ -18,8 +18,8 @@ from tests.made.build import batch, record
 from tests.made.segments import rows, slowly, some_segment
 
 from kafka_segments import open_segment, read_table
+from kafka_segments.core.native.arena import Arena, ArenaPool
 from kafka_segments.core.segment.columnar import decoding
-from kafka_segments.core.segment.columnar.arena import Arena, ArenaPool
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.errors import OptionError
 

@@ -8,8 +8,8 @@ import pytest
 from tests.made.build import batch, message, record
 
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.columnar import verified_tables
-from kafka_segments.core.segment.sound_runs import SoundRun, iter_sound_runs
+from kafka_segments.core.segment.verified import verified_tables
+from kafka_segments.core.segment.verified.sound_runs import SoundRun, iter_sound_runs
 from kafka_segments.errors import MissingExtraError
 
 GZIP = 1

@@ -15,10 +15,12 @@ from tests.made.segments import some_segment
 
 from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.columnar import folding_decoder, fused_scan, reader, verified_tables
+from kafka_segments.core.segment.columnar import fused_scan, reader
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.core.segment.scan import scanner
-from kafka_segments.core.segment.verified_entries import VerifiedEntry, iter_verified
+from kafka_segments.core.segment.verified import folding_decoder, verified_tables
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.verifying import iter_verified
 from kafka_segments.errors import MissingExtraError
 
 NUM_DAMAGED = forms.pick(30, 3000)

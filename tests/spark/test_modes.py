@@ -218,7 +218,7 @@ def test_errors_in_all_modes(mode: str, loss: str, tmp_path: Path, monkeypatch: 
     with pytest.raises(UnknownFormatError, match="Redpanda"):
         read(segment(tmp_path / "r-0", 0, redpanda), mode=mode, failOnDataLoss=loss)
     squeezed = segment(tmp_path / "t-4", 0, build.batch(0, payload=b"xyz", count=1, attributes=3))
-    monkeypatch.setattr("kafka_segments.core.segment.batch_records.decompress", decompress)
+    monkeypatch.setattr("kafka_segments.core.segment.records.batch_records.decompress", decompress)
     with pytest.raises(MissingCodecError, match="pip install"):
         read(squeezed, mode=mode, failOnDataLoss=loss)
 

@@ -258,7 +258,7 @@ def test_missing_codec_is_no_damage(tmp_path: Path, mode: str, monkeypatch: pyte
         raise MissingCodecError("lz4 is not installed: pip install lz4", codec="lz4")
 
     directory = segment(tmp_path / "t-0", 0, build.batch(0, payload=b"xyz", count=1, attributes=3))
-    monkeypatch.setattr("kafka_segments.core.segment.batch_records.decompress", decompress)
+    monkeypatch.setattr("kafka_segments.core.segment.records.batch_records.decompress", decompress)
     assert codecs.decompress is not decompress
     with pytest.raises(MissingCodecError, match="pip install"):
         read(directory, mode=mode)

@@ -15,8 +15,8 @@ from pyspark.sql.types import StructType
 from tests.forms import examples
 from tests.made.directories import append, data
 
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.columnar.entry_counts import EntryMark
-from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import DataLossError, OptionError
 from kafka_segments.query.continuation import PartitionState
 from kafka_segments.spark.source import KafkaSegmentsDataSource

@@ -233,7 +233,7 @@ def test_what_a_task_left_is_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
 def test_recorded_files_beside_segments_are_built_alike() -> None:
     """Byte by byte what brokers wrote."""
     from kafka_segments.core.formats.building import build_leader_epochs, build_partition_metadata
-    from kafka_segments.core.segment.index_files import read_leader_epochs, read_partition_metadata
+    from kafka_segments.core.segment.beside.index_files import read_leader_epochs, read_partition_metadata
 
     counts = [0, 0]
     for path in kafka_rows.RECORDED.glob("kafka-4.3/*/*/partition.metadata"):

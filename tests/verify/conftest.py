@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_segments.core.segment.columnar import verified_tables
+from kafka_segments.core.segment.verified import verified_tables
 from kafka_segments.errors import MissingExtraError
 
 

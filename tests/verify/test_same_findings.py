@@ -13,7 +13,7 @@ from tests.verify.test_plants import verified
 from kafka_segments.errors import MissingExtraError
 
 NUM_CASES = forms.pick(25, 1500)
-TABLES = "kafka_segments.core.segment.columnar.verified_tables.iter_tables_verified"
+TABLES = "kafka_segments.core.segment.verified.verified_tables.iter_tables_verified"
 
 
 def missing(*_arguments: object, **_options: object) -> None:

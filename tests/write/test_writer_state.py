@@ -10,7 +10,11 @@ import pytest
 
 import kafka_segments
 from kafka_segments.core.formats.checksum import crc32c
-from kafka_segments.core.segment.index_files import AbortedTxn, read_producer_snapshot, read_transaction_index
+from kafka_segments.core.segment.beside.index_files import (
+    AbortedTxn,
+    read_producer_snapshot,
+    read_transaction_index,
+)
 from kafka_segments.core.segment.transactions.log_state import LogState
 from kafka_segments.core.segment.transactions.markers import MarkerValue
 from kafka_segments.core.segment.transactions.state import DataBatch

@@ -9,7 +9,7 @@ from kafka_segments.cli.opened_files import GivenFiles, Readable, fast_rows_if_t
 from kafka_segments.cli.selection import add_isolation_option, add_selection_options, conditions_of
 from kafka_segments.cli.sources import places_of
 from kafka_segments.core.formats.entries import Damage, Record
-from kafka_segments.core.segment.batch_records import ManyRows
+from kafka_segments.core.segment.records.batch_records import ManyRows
 from kafka_segments.log.findings import damage_words
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.templates import FIELDS, RecordFile, Template, unescaped

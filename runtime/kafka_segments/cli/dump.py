@@ -18,7 +18,7 @@ from kafka_segments.cli.opened_files import Event, GivenFiles, Open, Readable, f
 from kafka_segments.cli.selection import add_isolation_option, offsets_of
 from kafka_segments.cli.sources import GivenFile, places_of
 from kafka_segments.core.formats.entries import Batch, Damage, Record
-from kafka_segments.core.segment.batch_records import ManyRows
+from kafka_segments.core.segment.records.batch_records import ManyRows
 from kafka_segments.core.segment.segment import Segment
 from kafka_segments.errors import OptionError
 from kafka_segments.log.findings import damage_words

@@ -13,7 +13,7 @@ from kafka_segments.cli.sources import GivenFile
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.jobs import in_processes
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.batch_records import ManyRows
+from kafka_segments.core.segment.records.batch_records import ManyRows
 from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import KafkaFormatError, ReadError
 from kafka_segments.search.conditions import Conditions

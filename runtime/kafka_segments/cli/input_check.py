@@ -27,23 +27,24 @@ from kafka_segments.log.model import StoredFile, StoredSegment
 
 __all__ = ["check_is_log", "checked_file", "is_single_file", "refuse_other_file"]
 
+_READERS = "kafka_segments.core.segment.beside.index_files"
 _MAX_LEN_HEAD = tarfile.BLOCKSIZE
 _PIPED = "FILE | kafka-segments dump -"
 _INDEX_NAME = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
 _BY_SUFFIX = {
-    "index": ("an offset index", "kafka_segments.core.segment.index_files.read_offset_index"),
-    "timeindex": ("a time index", "kafka_segments.core.segment.index_files.read_time_index"),
-    "txnindex": ("a transaction index", "kafka_segments.core.segment.index_files.read_transaction_index"),
-    "snapshot": ("a snapshot of producers", "kafka_segments.core.segment.index_files.read_producer_snapshot"),
+    "index": ("an offset index", f"{_READERS}.read_offset_index"),
+    "timeindex": ("a time index", f"{_READERS}.read_time_index"),
+    "txnindex": ("a transaction index", f"{_READERS}.read_transaction_index"),
+    "snapshot": ("a snapshot of producers", f"{_READERS}.read_producer_snapshot"),
 }
 _BY_NAME = {
     "partition.metadata": (
         "the topic's id",
-        "kafka_segments.core.segment.index_files.read_partition_metadata",
+        f"{_READERS}.read_partition_metadata",
     ),
     "leader-epoch-checkpoint": (
         "a checkpoint of leader epochs",
-        "kafka_segments.core.segment.index_files.read_leader_epochs",
+        f"{_READERS}.read_leader_epochs",
     ),
     "meta.properties": ("the broker's properties, as text", "any editor"),
     ".lock": ("a broker's lock file", None),

@@ -15,8 +15,8 @@ from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.formats.file_names import directory_of, is_address
 from kafka_segments.core.formats.on_damage import OnDamage
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.batch_records import Rows
-from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
+from kafka_segments.core.segment.records.batch_records import Rows
+from kafka_segments.core.segment.scan.misplaced_batches import MisplacedBatches
 from kafka_segments.core.segment.segment import Segment, fast_rows, open_segment
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, MissingExtraError, OutputError
 from kafka_segments.log.given_files import gaps_between

@@ -39,7 +39,7 @@ def conditions_of(
     """Return the conditions by `add_selection_options`, and others.
 
     Raises:
-        OptionError: a value that is none.
+        OptionError: an invalid value.
     """
     offsets = offsets_of(arguments.offsets or ":")
     times = time_of("--since", arguments.since), time_of("--until", arguments.until)

@@ -15,8 +15,8 @@ import pyarrow as pa
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.batch_records import open_records
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts, Unknown
+from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, NotingFaults
 from kafka_segments.ingest.runs.account import SplitCounts

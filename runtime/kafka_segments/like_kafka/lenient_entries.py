@@ -18,8 +18,8 @@ from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats import Body, CutMessage, Prefix
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.storage import Source, Window
-from kafka_segments.core.segment.batch_records import Rows, check_codec, iter_bodies
-from kafka_segments.core.segment.legacy_messages import Messages
+from kafka_segments.core.segment.records.batch_records import Rows, check_codec, iter_bodies
+from kafka_segments.core.segment.records.legacy_messages import Messages
 from kafka_segments.core.segment.scan.entry_scan import read_payload
 from kafka_segments.errors import CorruptBatchError, DecompressionError, OptionError, TruncatedError
 

@@ -15,7 +15,7 @@ from kafka_segments.core import formats
 from kafka_segments.core.formats.control_records import decode_control_as_version_0
 from kafka_segments.core.formats.entries import Batch, ControlRecord
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.batch_records import Rows, check_codec, sequence_of
+from kafka_segments.core.segment.records.batch_records import Rows, check_codec, sequence_of
 from kafka_segments.errors import CorruptBatchError, OptionError
 from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT, EntryFrame, EntryReader, OldRecord
 from kafka_segments.like_kafka.message_lines import MessageParser, json_text

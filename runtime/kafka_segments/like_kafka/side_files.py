@@ -7,7 +7,7 @@ from contextlib import closing
 
 from kafka_segments.core import formats
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.index_files import ProducerEntry, read_producer_snapshot
+from kafka_segments.core.segment.beside.index_files import ProducerEntry, read_producer_snapshot
 from kafka_segments.errors import CorruptIndexError, DecodeError
 from kafka_segments.like_kafka.lenient_entries import EntryReader
 from kafka_segments.like_kafka.stored_index import (

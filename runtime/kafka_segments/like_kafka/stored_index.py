@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kafka_segments.core import formats
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.index_files import MAX_LEN_INDEX
+from kafka_segments.core.segment.beside.index_files import MAX_LEN_INDEX
 from kafka_segments.errors import CorruptIndexError, OptionError
 from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT, EntryReader
 

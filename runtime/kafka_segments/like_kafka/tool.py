@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafka_segments.core.segment.batch_records import Rows
+from kafka_segments.core.segment.records.batch_records import Rows
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
 from kafka_segments.like_kafka.log_lines import dump_log
 from kafka_segments.like_kafka.side_files import dump_offset_index, dump_snapshot, dump_transaction_index

@@ -18,7 +18,11 @@ from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.globs import compile_glob, expand, is_glob
 from kafka_segments.core.io.loggers import get_logger
-from kafka_segments.core.segment.index_files import LeaderEpoch, read_leader_epochs, read_partition_metadata
+from kafka_segments.core.segment.beside.index_files import (
+    LeaderEpoch,
+    read_leader_epochs,
+    read_partition_metadata,
+)
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.findings import Finding, Kind

@@ -14,7 +14,7 @@ from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.file_names import SEGMENT_NAME, TIERED_NAME, directory_of, with_ends
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.continuity import out_of_order
-from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
+from kafka_segments.core.segment.scan.misplaced_batches import MisplacedBatches
 from kafka_segments.errors import NotingFaults
 from kafka_segments.log.model import LogEnd, LogPiece, PartitionLog
 from kafka_segments.log.open_partition import LogOf, open_log

@@ -20,8 +20,8 @@ from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.beside.index_lookup import OffsetLookup
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.core.segment.index_lookup import OffsetLookup
 from kafka_segments.core.segment.scan.entry_scan import first_offset_at
 from kafka_segments.errors import KafkaFormatError, NotingFaults, OptionError
 from kafka_segments.log.header_walk import Budget

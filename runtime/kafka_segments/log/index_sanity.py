@@ -18,8 +18,13 @@ from typing import Any, NamedTuple
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.java import MAX_LONG
+from kafka_segments.core.segment.beside.index_files import (
+    OffsetIndex,
+    TimeIndex,
+    read_offset_index,
+    read_time_index,
+)
 from kafka_segments.core.segment.header_summaries import HeaderSummary
-from kafka_segments.core.segment.index_files import OffsetIndex, TimeIndex, read_offset_index, read_time_index
 from kafka_segments.errors import CorruptIndexError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.log_files import UNOPENED, LogFile
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.core.formats.on_damage import OnDamage
-from kafka_segments.core.segment.batch_records import Rows
-from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
-from kafka_segments.core.segment.segment import Segment, handle_damage
+from kafka_segments.core.formats.on_damage import OnDamage, handle_damage
+from kafka_segments.core.segment.records.batch_records import Rows
+from kafka_segments.core.segment.scan.misplaced_batches import MisplacedBatches
+from kafka_segments.core.segment.segment import Segment
 from kafka_segments.core.segment.transactions.state import DoubtfulTransaction
 from kafka_segments.errors import OptionError, TransactionInDoubtError
 from kafka_segments.log.transaction_outcomes import TransactionOutcome

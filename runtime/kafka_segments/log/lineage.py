@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 
 __all__ = ["Lineage", "contradiction", "diverges_at"]
 

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.beside.index_lookup import OffsetLookup, TimeLookup
 from kafka_segments.core.segment.contents import (
     LARGEST_SMALL,
     Beside,
@@ -22,7 +23,6 @@ from kafka_segments.core.segment.contents import (
     is_sound_at,
     scan_end,
 )
-from kafka_segments.core.segment.index_lookup import OffsetLookup, TimeLookup
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.log.model import StoredSegment

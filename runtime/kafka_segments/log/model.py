@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from kafka_segments.core.formats.file_names import Count, PartitionNumber, SegmentPath, TopicName
 from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.continuity import CheckpointedOffsets
-from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Finding, Kind
 

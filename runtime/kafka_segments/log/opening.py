@@ -20,8 +20,14 @@ from kafka_segments.core import formats
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source, in_memory
+from kafka_segments.core.segment.beside.index_lookup import (
+    LEN_SMALL,
+    OffsetLookup,
+    TimeLookup,
+    offsets_in,
+    times_in,
+)
 from kafka_segments.core.segment.contents import LARGEST_SMALL
-from kafka_segments.core.segment.index_lookup import LEN_SMALL, OffsetLookup, TimeLookup, offsets_in, times_in
 from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import DecodeError, DecompressionError, KafkaFormatError, OptionError, ReadError
 from kafka_segments.log.model import Chunks, StoredFile, StoredSegment

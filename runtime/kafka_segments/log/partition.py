@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Literal
 
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.formats.file_names import real_path, with_ends
-from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, handle_damage
 from kafka_segments.core.io.filesystem import Handle
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.batch_records import Rows
-from kafka_segments.core.segment.segment import Segment, handle_damage
+from kafka_segments.core.segment.records.batch_records import Rows
+from kafka_segments.core.segment.segment import Segment
 from kafka_segments.core.segment.transactions.state import (
     AbortedTransaction,
     DoubtfulTransaction,

@@ -23,7 +23,7 @@ from itertools import chain, groupby
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.loggers import get_logger
-from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.errors import OptionError
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.lineage import Lineage, contradiction, diverges_at

@@ -22,7 +22,7 @@ from kafka_segments.core.segment.contents import end_of
 from kafka_segments.core.segment.evidence import FileOrder, bounds_of, judge
 from kafka_segments.core.segment.header_summaries import HeaderSummary, head_of, iter_header_summaries, run_of
 from kafka_segments.core.segment.scan.entry_check import Probe
-from kafka_segments.core.segment.sound_runs import Found, joined
+from kafka_segments.core.segment.verified.sound_runs import Found, joined
 from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.log.log_end import beside
 from kafka_segments.log.model import StoredSegment

@@ -26,7 +26,7 @@ from kafka_segments.core.formats.file_names import TIERED_NAME
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.index_files import LeaderEpoch, read_leader_epochs
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch, read_leader_epochs
 from kafka_segments.errors import (
     DecodeError,
     KafkaFormatError,

@@ -24,13 +24,13 @@ from kafka_segments import errors
 from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.formats.file_names import with_ends
 from kafka_segments.core.io.loggers import get_logger
-from kafka_segments.core.segment.continuity import out_of_order
-from kafka_segments.core.segment.index_files import (
+from kafka_segments.core.segment.beside.index_files import (
     AbortedTxn,
     ProducerEntry,
     read_producer_snapshot,
     read_transaction_index,
 )
+from kafka_segments.core.segment.continuity import out_of_order
 from kafka_segments.core.segment.segment import Segment
 from kafka_segments.core.segment.transactions.state import (
     AbortedTransaction,

@@ -17,8 +17,8 @@ from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.file_names import Count, PartitionNumber, TopicName
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.columnar.entry_counts import EntryMark, mark_of
-from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments.errors import (
     ExpiredOffsetsError,

@@ -17,8 +17,8 @@ from itertools import accumulate
 
 from kafka_segments.core.formats import LEN_HEAD
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.segment.beside.index_lookup import OffsetLookup
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.core.segment.index_lookup import OffsetLookup
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.header_walk import Budget

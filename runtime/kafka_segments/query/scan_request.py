@@ -230,10 +230,10 @@ class _ScanFindings(Findings):
 
 
 def _handle_finding(finding: Finding, on_damage: OnDamage, path: str = "") -> None:
-    from kafka_segments.core.segment.columnar.damage_events import handle_damage
+    from kafka_segments.core.formats.on_damage import report_damage
 
     damage = finding.damage
     if damage is None:
         where = path or finding.path or ""
         damage = Damage(where, 0, 0, data_loss(finding), finding.first_offset, finding.last_offset)
-    handle_damage(damage, damage.error, on_damage)
+    report_damage(damage, damage.error, on_damage)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.entries import Batch, Record
-from kafka_segments.core.segment.batch_records import open_records
+from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import DecodeError
 from kafka_segments.log.log_files import UNOPENED

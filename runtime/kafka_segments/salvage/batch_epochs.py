@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.evidence import epoch_at
-from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.core.segment.transactions.log_state import EpochBatches
 from kafka_segments.log.lineage import Lineage
 

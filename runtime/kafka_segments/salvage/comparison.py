@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.index_files import AbortedTxn, read_transaction_index
+from kafka_segments.core.segment.beside.index_files import AbortedTxn, read_transaction_index
 from kafka_segments.errors import NotingFaults
 from kafka_segments.log.opening import open_file
 from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, SoundStretch, Status

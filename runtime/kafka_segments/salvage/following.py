@@ -14,7 +14,7 @@ from operator import add
 
 from kafka_segments.core.formats import increment_sequence
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.index_files import AbortedTxn
+from kafka_segments.core.segment.beside.index_files import AbortedTxn
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.transactions.log_state import EpochBatches, LogState

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from kafka_segments.core.formats.file_names import METADATA_TOPIC
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.outputs import discard_directory, make_directories
-from kafka_segments.core.segment.index_files import read_producer_snapshot
+from kafka_segments.core.segment.beside.index_files import read_producer_snapshot
 from kafka_segments.core.segment.transactions.log_state import LogState
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, raise_unless_file_at_fault
 from kafka_segments.log.lineage import Lineage

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from kafka_segments.core.formats.entries import Batch, Damage, Padding
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.evidence import FEW, FileOrder, JudgedRun
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.core.segment.index_files import LeaderEpoch
-from kafka_segments.core.segment.sound_runs import RefusedEntry, SoundRun, iter_sound_runs
+from kafka_segments.core.segment.verified.sound_runs import RefusedEntry, SoundRun, iter_sound_runs
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.log.findings import error_words
 from kafka_segments.log.log_end import NamedOffsets

@@ -15,7 +15,7 @@ from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_segments.core.codecs.bounds import content_bound
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.io.storage import WINDOW_SIZE, Source
-from kafka_segments.core.segment.batch_records import Rows, open_records
+from kafka_segments.core.segment.records.batch_records import Rows, open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import (
     KafkaFormatError,

@@ -16,8 +16,8 @@ from dataclasses import fields
 from operator import index
 from typing import Any
 
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.columnar.entry_counts import EntryMark
-from kafka_segments.core.segment.index_files import LeaderEpoch
 from kafka_segments.errors import OptionError
 from kafka_segments.query.continuation import PartitionState
 from kafka_segments.query.query import TopicPartition

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.scan.entry_scan import sound_entry
-from kafka_segments.core.segment.verified_entries import VerifiedEntry, iter_verified
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.verifying import iter_verified
 from kafka_segments.errors import KafkaFormatError, UnknownFormatError, raise_unless_file_at_fault
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_stored

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_segments.core.formats.file_names import METADATA_TOPIC
-from kafka_segments.core.segment.index_files import LeaderEpoch
-from kafka_segments.core.segment.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
 from kafka_segments.verify.producer_checks import ProducerChecks
 from kafka_segments.verify.sink import CheckSink
 

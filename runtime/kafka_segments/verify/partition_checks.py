@@ -10,6 +10,7 @@ from functools import partial
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.file_names import METADATA_TOPIC, NO_END, directory_of
 from kafka_segments.core.io.filesystem import FileEntry
+from kafka_segments.core.segment.beside.index_files import ProducerEntry, read_producer_snapshot
 from kafka_segments.core.segment.continuity import (
     CheckpointedOffsets,
     Extent,
@@ -17,7 +18,6 @@ from kafka_segments.core.segment.continuity import (
     find_gaps,
     swapped_out,
 )
-from kafka_segments.core.segment.index_files import ProducerEntry, read_producer_snapshot
 from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.errors import (
     KafkaFormatError,

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_segments.core.formats import increment_sequence
-from kafka_segments.core.segment.index_files import ProducerEntry
-from kafka_segments.core.segment.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.beside.index_files import ProducerEntry
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
 from kafka_segments.verify.sink import CheckSink
 
 __all__ = ["OpenState", "ProducerChecks", "ProducerState"]

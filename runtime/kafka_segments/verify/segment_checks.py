@@ -17,7 +17,8 @@ from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.continuity import Extent, SegmentContents
 from kafka_segments.core.segment.header_summaries import HeaderSummary
 from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.core.segment.verified_entries import VerifiedEntry, iter_verified
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.verifying import iter_verified
 from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptBatchError,
@@ -40,7 +41,7 @@ from kafka_segments.verify.entry_checks import EntryChecks
 from kafka_segments.verify.sink import CheckSink
 
 if TYPE_CHECKING:
-    from kafka_segments.core.segment.columnar.entry_rows import VerifiedTable
+    from kafka_segments.core.segment.verified.entry_rows import VerifiedTable
 
 __all__ = ["SegmentReading", "check_segment"]
 

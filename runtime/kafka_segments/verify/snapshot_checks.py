@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_segments.core.segment.index_files import ProducerEntry
+from kafka_segments.core.segment.beside.index_files import ProducerEntry
 from kafka_segments.verify.producer_checks import ProducerChecks, ProducerState
 from kafka_segments.verify.sink import CheckSink
 

@@ -12,7 +12,7 @@ from kafka_segments.verify.entry_checks import EntryChecks
 from kafka_segments.verify.producer_checks import ProducerChecks, ProducerState
 
 if TYPE_CHECKING:
-    from kafka_segments.core.segment.columnar.entry_rows import VerifiedTable
+    from kafka_segments.core.segment.verified.entry_rows import VerifiedTable
 
 __all__ = ["check_table"]
 
@@ -60,7 +60,7 @@ def _has_right_times(table: VerifiedTable) -> bool:
     is_right = np.maximum(greatest, -1) == headers
     if is_right.all():
         return True
-    from kafka_segments.core.segment.columnar.entry_rows import UNKNOWN_TIMESTAMP
+    from kafka_segments.core.segment.verified.entry_rows import UNKNOWN_TIMESTAMP
 
     is_unknown = greatest == UNKNOWN_TIMESTAMP
     is_moved = table.of_batches("has_delete_horizon", 0) != 0

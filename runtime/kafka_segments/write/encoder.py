@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from kafka_segments.core import formats
 from kafka_segments.core.native import kernels
+from kafka_segments.core.native.arena import ArenaPool, Lease, pool_of
 from kafka_segments.core.native.engine import load_decoder
-from kafka_segments.core.segment.columnar.arena import ArenaPool, Lease, pool_of
 from kafka_segments.core.segment.scan.native_chain import chain
 from kafka_segments.core.segment.transactions.state import DataBatch
 from kafka_segments.write import encoder_loops

@@ -17,8 +17,8 @@ import pyarrow as pa
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.native.engine import ArgumentTable, load_decoder
 from kafka_segments.core.native.kernels import ENC_COLUMNS, Longs, load, rare, store
-from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS
 from kafka_segments.core.segment.columnar.record_columns import Column, columns_of
+from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.inputs import Incoming, check_array
 from kafka_segments.write.refusals import refused

@@ -23,7 +23,7 @@ from kafka_segments.core.formats.building import (
 )
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io import outputs
-from kafka_segments.core.segment.index_files import AbortedTxn
+from kafka_segments.core.segment.beside.index_files import AbortedTxn
 from kafka_segments.errors import OptionError
 from kafka_segments.write.batch_options import MAX_INT
 from kafka_segments.write.index_writer import INDEX_SUFFIXES, BatchColumns, Indexes

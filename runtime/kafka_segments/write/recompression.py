@@ -27,7 +27,7 @@ from kafka_segments.core.codecs.bounds import content_bound
 from kafka_segments.core.formats.entries import Batch, Damage, Record
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.core.io.storage import SourceLike
-from kafka_segments.core.segment.batch_records import check_codec
+from kafka_segments.core.segment.records.batch_records import check_codec
 from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import DecodeError, EncodeError, OptionError
 

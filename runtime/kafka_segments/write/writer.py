@@ -20,7 +20,7 @@ from typing import Any, Unpack
 
 from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.core.io.outputs import path_of
-from kafka_segments.core.segment.index_files import AbortedTxn
+from kafka_segments.core.segment.beside.index_files import AbortedTxn
 from kafka_segments.core.segment.transactions.log_state import LogState, Refuse, data_batch, go_on
 from kafka_segments.core.segment.transactions.markers import marker_of
 from kafka_segments.errors import OptionError

@@ -19,7 +19,7 @@ from kafka_segments.core.segment.evidence import FEW, FileOrder, bounds_of, judg
 from kafka_segments.core.segment.header_summaries import head_of, iter_header_summaries, run_of
 from kafka_segments.core.segment.scan.entry_scan import Scan, sound_entry, with_offsets
 from kafka_segments.core.segment.scan.walk import find_last
-from kafka_segments.core.segment.sound_runs import Found, SoundRun, joined
+from kafka_segments.core.segment.verified.sound_runs import Found, SoundRun, joined
 from kafka_segments.errors import TruncatedError
 
 __all__ = [

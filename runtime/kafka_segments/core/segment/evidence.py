@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafka_segments.core.formats.file_names import NO_END
-from kafka_segments.core.segment.index_files import LeaderEpoch
+from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.scan.entry_table import MOST_OFFSETS
-from kafka_segments.core.segment.sound_runs import SoundRun
+from kafka_segments.core.segment.verified.sound_runs import SoundRun
 
 __all__ = ["FEW", "FileOrder", "JudgedRun", "bounds_of", "epoch_at", "judge"]
 

@@ -13,7 +13,7 @@ from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.scan.walk import iter_headers
-from kafka_segments.core.segment.sound_runs import SoundRun
+from kafka_segments.core.segment.verified.sound_runs import SoundRun
 
 __all__ = ["HeaderSummary", "head_of", "iter_header_summaries", "run_of"]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, handle_damage
 from kafka_segments.core.io.filesystem import Handle
 from kafka_segments.core.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
-from kafka_segments.core.segment.batch_records import Rows, fast_rows, open_records
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
+from kafka_segments.core.segment.records.batch_records import Rows, open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
 from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.core.segment.transactions.markers import iter_steps
@@ -27,7 +27,18 @@ if TYPE_CHECKING:
     from kafka_segments.core.segment.columnar.read_range import ReadRange
     from kafka_segments.core.segment.columnar.reader import Event
 
-__all__ = ["Segment", "fast_rows", "handle_damage", "open_segment"]
+__all__ = ["Segment", "fast_rows", "open_segment"]
+
+
+def fast_rows() -> Rows:
+    """Return the compiled decoder of records, for `Segment.iter_events`; for one thread.
+
+    Raises:
+        MissingExtraError: pyarrow or numba is not installed.
+    """
+    from kafka_segments.core.segment.columnar.record_objects import RowDecoder
+
+    return RowDecoder()
 
 
 def open_segment(
@@ -366,13 +377,3 @@ def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Paddi
             yield from handle_damage(entry, on_damage)
         else:
             yield entry
-
-
-def handle_damage(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
-    """Handle damage as `on_damage` says; yield it if that is "skip"."""
-    if callable(on_damage):
-        on_damage(damage)
-    elif on_damage == "skip":
-        yield damage
-    else:
-        raise damage.error

@@ -17,11 +17,11 @@ import pyarrow as pa
 from kafka_segments.core.formats.entries import Batch, Damage, Record, SoundBatches
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.batch_records import open_records
 from kafka_segments.core.segment.columnar.arrow_schema import NONE, TIMESTAMP
 from kafka_segments.core.segment.columnar.batch_rows import BATCHES_SCHEMA, overview
 from kafka_segments.core.segment.columnar.header_table import iter_tables
 from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
+from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import KafkaFormatError

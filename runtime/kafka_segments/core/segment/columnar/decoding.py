@@ -18,9 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.native import kernels
+from kafka_segments.core.native.arena import Arena, ArenaPool, Lease, pool_of
 from kafka_segments.core.native.engine import load_decoder
-from kafka_segments.core.segment.batch_records import RecordPlace
-from kafka_segments.core.segment.columnar.arena import Arena, ArenaPool, Lease, pool_of
 from kafka_segments.core.segment.columnar.arrow_schema import stored_names
 from kafka_segments.core.segment.columnar.record_columns import (
     ABSENT,
@@ -32,6 +31,7 @@ from kafka_segments.core.segment.columnar.record_columns import (
     columns_of,
     take_batch,
 )
+from kafka_segments.core.segment.records.batch_records import RecordPlace
 
 __all__ = ["RecordDecoder", "Spans", "Stop"]
 

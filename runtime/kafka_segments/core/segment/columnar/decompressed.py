@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from kafka_segments.core.codecs import CODEC_NAMES, Direct, decompress, direct_codec
 from kafka_segments.core.codecs.bounds import ALWAYS_ALLOWED, content_bound
+from kafka_segments.core.native.arena import Scratch
 from kafka_segments.core.segment.codec_loops.loops import Loop, new_loop
-from kafka_segments.core.segment.columnar.arena import Scratch
 from kafka_segments.errors import DecompressionError
 
 __all__ = ["PlainRecords"]

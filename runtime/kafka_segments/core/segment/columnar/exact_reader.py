@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from kafka_segments.core.formats.entries import Batch, Damage, Record
-from kafka_segments.core.segment.batch_records import ManyRows, RecordPlace, open_records
 from kafka_segments.core.segment.columnar.read_range import OffsetRange
 from kafka_segments.core.segment.columnar.record_objects import RowDecoder
 from kafka_segments.core.segment.columnar.record_rows import record_batches
+from kafka_segments.core.segment.records.batch_records import ManyRows, RecordPlace, open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.errors import KafkaFormatError
 

@@ -38,8 +38,8 @@ from kafka_segments.core.native.kernels import (
     load,
     store,
 )
-from kafka_segments.core.segment.batch_records import RecordPlace
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
+from kafka_segments.core.segment.records.batch_records import RecordPlace
 from kafka_segments.core.segment.scan.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
 from kafka_segments.core.segment.scan.scanner import HeaderScan
 from kafka_segments.core.segment.scan.window_run import read_on

@@ -15,9 +15,8 @@ import pyarrow as pa
 from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.formats import TIMESTAMP_TYPE_NAMES
 from kafka_segments.core.formats.entries import Damage
-from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, report_damage
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.columnar.damage_events import handle_damage
 from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.walk import iter_headers
@@ -79,7 +78,7 @@ def read_headers(source: Source, on_damage: OnDamage) -> pa.Table:
 def _sound_headers(source: Source, on_damage: OnDamage) -> Iterator[pa.RecordBatch]:
     for piece in iter_headers(source):
         if isinstance(piece, Damage):
-            handle_damage(piece, piece.error, on_damage)
+            report_damage(piece, piece.error, on_damage)
         else:
             yield _named(piece)
 

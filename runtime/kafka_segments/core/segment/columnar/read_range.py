@@ -19,9 +19,9 @@ from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
-from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.misplaced_batches import MisplacedBatches
 
 __all__ = ["Ending", "OffsetRange", "ReadRange"]
 

@@ -20,7 +20,6 @@ import pyarrow as pa
 from kafka_segments.core.codecs.bounds import is_trusted
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Stop
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
@@ -30,6 +29,7 @@ from kafka_segments.core.segment.columnar.fused_scan import FusedScan
 from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.core.segment.columnar.transaction_rows import ExcludedRows
 from kafka_segments.core.segment.columnar.wrappers import Unwrapping
+from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.core.segment.scan import entry_table as kinds_of
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.scan.entry_table import EntryTable, count_alike

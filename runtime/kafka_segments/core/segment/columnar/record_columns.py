@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.native import kernels
-from kafka_segments.core.segment.columnar.arena import Lease
+from kafka_segments.core.native.arena import Lease
 
 __all__ = ["ABSENT", "LARGEST_CAPACITY", "Absent", "Array", "Capacity", "Column", "columns_of", "take_batch"]
 

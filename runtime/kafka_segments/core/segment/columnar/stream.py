@@ -8,10 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_segments.core.formats.entries import Damage
-from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, report_damage
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
-from kafka_segments.core.segment.columnar.damage_events import handle_damage
 from kafka_segments.core.segment.columnar.reader import ColumnarReader, Event
 from kafka_segments.errors import OptionError
 from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
@@ -66,7 +65,7 @@ def _batches(
         if isinstance(event, pa.RecordBatch):
             yield event
         elif isinstance(event, Damage) and event.touches(*offsets):
-            handle_damage(event, event.error, on_damage)
+            report_damage(event, event.error, on_damage)
 
 
 def check_offsets(offsets: Any) -> tuple[int | None, int | None]:

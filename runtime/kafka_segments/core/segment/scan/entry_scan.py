@@ -19,7 +19,7 @@ from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats.entries import Batch, Damage, ExperimentalBatch, Padding
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, Window
-from kafka_segments.core.segment.legacy_messages import Messages
+from kafka_segments.core.segment.records.legacy_messages import Messages
 from kafka_segments.core.segment.scan.entry_check import CheckedEntry, Probe
 from kafka_segments.core.segment.scan.nested_messages import NestedMessages
 from kafka_segments.core.segment.scan.resync import Resync

@@ -23,6 +23,7 @@ from kafka_segments.core import formats
 from kafka_segments.core.io.filesystem import lend_file
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.native import kernels
+from kafka_segments.core.native.arena import Scratch
 from kafka_segments.core.native.engine import Compiled, Interpreted, address_of, has_crc32c, is_loaded
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.window_run import (
@@ -114,7 +115,7 @@ class HeaderScan:
         self._len_window = _LEN_WINDOW if len_window is None else len_window
         self._len_next = min(_LEN_FIRST_WINDOW, self._len_window)
         self._buffer: memoryview = memoryview(b"")
-        self._scratch: Any = None
+        self._scratch: Scratch | None = None
         self.window: bytes | memoryview = b""
         self.window_position = 0
         self.windows = _zeros(NUM_WINDOWS)
@@ -315,8 +316,6 @@ class HeaderScan:
         """Memory of this scanner, of so many bytes."""
         if size > len(self._buffer):
             if self._compiled is not None and self._scratch is None and size <= self._len_window:
-                from kafka_segments.core.segment.columnar.arena import Scratch
-
                 self._scratch = Scratch(self._len_window)  # used again by later scanners
                 self._buffer = self._scratch.view
             else:

@@ -14,7 +14,7 @@ from heapq import nsmallest
 
 from kafka_segments.core.formats import increment_sequence
 from kafka_segments.core.formats.entries import Batch, Damage
-from kafka_segments.core.segment.index_files import AbortedTxn, ProducerEntry
+from kafka_segments.core.segment.beside.index_files import AbortedTxn, ProducerEntry
 from kafka_segments.core.segment.transactions.markers import MarkerValue
 from kafka_segments.core.segment.transactions.state import (
     DataBatch,

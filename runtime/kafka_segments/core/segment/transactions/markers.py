@@ -13,7 +13,7 @@ from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats import increment_sequence
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.batch_records import open_records
+from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.transactions.state import DataBatch, Lost, Marker, Step

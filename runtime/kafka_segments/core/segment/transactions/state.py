@@ -25,7 +25,7 @@ from itertools import pairwise
 
 from kafka_segments.core.formats import num_sequences_between
 from kafka_segments.core.formats.entries import Damage, Padding
-from kafka_segments.core.segment.misplaced_batches import MisplacedBatches
+from kafka_segments.core.segment.scan.misplaced_batches import MisplacedBatches
 from kafka_segments.core.segment.transactions.damage_gaps import DamageGaps, GapMark
 from kafka_segments.core.segment.transactions.excluded import (
     AbortedTransaction,

@@ -1,33 +1,26 @@
 """Entries of a segment with what their records show: their greatest timestamp, and whether they are in order.
 
-Strategy: by the compiled scanner and decoders where they are installed, in tables, else entry by entry. Each
-entry that is sound by its header comes, also if its records are damaged; damage comes after it.
+`verifying` gives those of a segment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.codecs.bounds import possible_records
-from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.core.formats.file_names import NO_END
-from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.batch_records import open_records
+from kafka_segments.core.formats.entries import Batch, Damage, Record
+from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
-from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.errors import (
     CorruptBatchError,
     KafkaFormatError,
-    MissingExtraError,
     raise_unless_file_at_fault,
 )
 
 if TYPE_CHECKING:
-    from kafka_segments.core.segment.columnar.entry_rows import VerifiedTable
+    pass
 
-__all__ = ["VerifiedEntry", "VerifiedEvent", "iter_verified", "read_verified", "verified_entry"]
+__all__ = ["VerifiedEntry", "read_verified", "verified_entry"]
 
 
 class VerifiedEntry(NamedTuple):
@@ -80,68 +73,6 @@ class VerifiedEntry(NamedTuple):
     is_overflowing: bool = False
     crc: int = 0
     has_delete_horizon: bool = False
-
-
-VerifiedEvent: TypeAlias = "VerifiedTable | VerifiedEntry | Damage | Padding"
-
-
-def iter_verified(
-    source: Source,
-    *,
-    check_crc: bool = True,
-    with_records: bool = True,
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
-    max_read: int = NO_END,
-) -> Iterator[VerifiedEvent]:
-    """Yield the entries of a segment in file order, with damage and padding in their places.
-
-    Args:
-        source: the segment's bytes.
-        check_crc: verify checksums.
-        with_records: read the records; else headers alone.
-        max_decompressed: bytes that one batch may decompress to.
-        max_read: bytes of an entry whose records are read; of larger ones the checksum alone is verified.
-
-    Yields:
-        Tables of entries, each valid until the next event, or entries.
-
-    Raises:
-        UnknownFormatError: the file is of another program.
-        MissingCodecError: a codec's package is not installed.
-        StoreError: its store failed.
-    """
-    refuse_foreign(source)
-    try:
-        from kafka_segments.core.segment.columnar.verified_tables import iter_tables_verified
-
-        return iter_tables_verified(
-            source,
-            check_crc=check_crc,
-            with_records=with_records,
-            max_decompressed=max_decompressed,
-            max_read=max_read,
-        )
-    except MissingExtraError:
-        scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
-        limit = max_read if with_records else 0
-        return _iter_slowly(scan, check_crc=check_crc, max_decompressed=max_decompressed, max_read=limit)
-
-
-def _iter_slowly(
-    scan: Scan, *, check_crc: bool, max_decompressed: int, max_read: int
-) -> Iterator[VerifiedEvent]:
-    for entry in scan.entries():
-        if not isinstance(entry, Batch):
-            yield entry
-        elif entry.crc_valid is False:
-            continue  # its damage follows
-        elif entry.size > max_read:
-            yield verified_entry(entry)
-        else:
-            found, damage = read_verified(entry, scan, check_crc=check_crc, max_decompressed=max_decompressed)
-            yield found
-            if damage is not None:
-                yield damage
 
 
 class _Seen:

@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_segments.core.native.arena import Lease
 from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.core.native.kernels import BATCH, FULL, RECORD, RECORD_ROW, Longs, load, store
-from kafka_segments.core.segment.batch_records import MAX_NUM_HEADERS
-from kafka_segments.core.segment.columnar.arena import Lease
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema, schema_of
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Spans, Stop
 from kafka_segments.core.segment.columnar.record_columns import Array, Capacity
+from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS
 from kafka_segments.core.segment.scan.native_chain import DECODER, NUM_CHAINED, chain, run
 
 __all__ = [

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from kafka_segments.core.codecs.bounds import possible_records
+from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.formats.java import MIN_LONG
 from kafka_segments.core.segment.scan.entry_table import EntryTable
-from kafka_segments.core.segment.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["UNKNOWN_TIMESTAMP", "TableJoiner", "VerifiedTable", "by_columns"]
+__all__ = ["UNKNOWN_TIMESTAMP", "TableJoiner", "VerifiedEvent", "VerifiedTable", "by_columns"]
 
 UNKNOWN_TIMESTAMP = MIN_LONG
 """Greatest timestamp of an entry without records, or of one that was not read."""
@@ -159,6 +160,9 @@ class VerifiedTable:
 def by_columns(entries: EntryTable) -> EntryTable:
     """Copy entries of a scan, for checks: with the numbers of each column beside each other in memory."""
     return EntryTable(entries.rows.copy(order="F"), kafka_log_segment)
+
+
+VerifiedEvent: TypeAlias = VerifiedTable | VerifiedEntry | Damage | Padding
 
 
 class TableJoiner:

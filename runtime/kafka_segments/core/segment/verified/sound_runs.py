@@ -10,13 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.verified_entries import VerifiedEntry, iter_verified
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.verifying import iter_verified
 from kafka_segments.errors import DecompressionError
+from kafka_segments.errors.packages import LazyPackage
+
+if TYPE_CHECKING:
+    from kafka_segments.core.segment.verified.entry_rows import VerifiedTable
 
 __all__ = ["RefusedEntry", "SoundRun", "iter_sound_runs", "joined"]
+
+np: Any = LazyPackage("numpy")
 
 _MAX_READ = 16 << 20
 """Bytes of an entry whose records are read: brokers take 1 MiB by default, and memory is bounded."""
@@ -135,14 +143,12 @@ def _pieces(source: Source) -> Iterator[Found]:
         elif isinstance(event, (Damage, Padding)):
             yield event
         else:
-            from kafka_segments.core.segment.columnar.run_table import runs_of
-
-            yield from runs_of(event)
+            yield from _runs_of(event)
     if held is not None:
         yield _run_of(held)
 
 
-def refused(position: int, end_position: int, first: int) -> RefusedEntry:
+def _refused(position: int, end_position: int, first: int) -> RefusedEntry:
     """Return an entry whose offsets are not valid in a log."""
     reason = f"its offsets, from {first} on, are not valid in a log"
     return RefusedEntry(position, end_position, first, None, reason)
@@ -152,8 +158,35 @@ def _run_of(entry: VerifiedEntry) -> SoundRun | RefusedEntry:
     """Return the run of one sound entry, or why there is none."""
     place, first, last = (entry.position, entry.end_position), entry.first_offset, entry.last_offset
     if first < 0 or entry.is_overflowing:
-        return refused(*place, first)
+        return _refused(*place, first)
     room, count = last - first + 1, entry.num_records
     num_lacking = 0 if count is None else max(0, room - count)
     is_doubted = entry.magic >= 2 and ((count or 0) > room or not entry.has_ordered_records)
     return SoundRun(*place, first, last, 1, entry.max_timestamp, num_lacking, entry.leader_epoch, is_doubted)
+
+
+def _runs_of(table: VerifiedTable) -> Iterator[SoundRun | RefusedEntry]:
+    """Divide a table where offsets do not continue, around entries that are refused, and before the last."""
+    entries, is_batch, counts = table.entries, table.entries.is_batch(), table.num_records
+    firsts, lasts = table.first_offset, table.last_offset
+    room = lasts - firsts + 1
+    is_refused = (firsts < 0) | table.is_overflowing
+    is_doubted = is_batch & ((counts > room) | ~table.has_ordered_records)
+    epochs, times = table.of_batches("partition_leader_epoch"), table.max_timestamp
+    is_alone = is_refused | is_doubted
+    is_alone[-1] = True
+    is_alone[:-1] |= firsts[1:] <= lasts[:-1]
+    begins = is_alone.copy()
+    begins[0] = True
+    begins[1:] |= is_alone[:-1] | (firsts[1:] != lasts[:-1] + 1) | (epochs[1:] != epochs[:-1])
+    starts = np.flatnonzero(begins).tolist()
+    num_lacking = np.where(is_batch, (room - counts).clip(0), 0)
+    for start, end in zip(starts, [*starts[1:], len(table)], strict=True):
+        place = entries.value(start, "position"), entries.value(end - 1, "end_position")
+        first, last = int(firsts[start]), int(lasts[end - 1])
+        if is_refused[start]:
+            yield _refused(*place, first)
+            continue
+        newest, lacking = int(times[start:end].max()), int(num_lacking[start:end].sum())
+        doubt = int(epochs[start]), bool(is_doubted[start])
+        yield SoundRun(*place, first, last, end - start, newest, lacking, *doubt)

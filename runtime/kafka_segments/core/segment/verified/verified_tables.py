@@ -16,16 +16,23 @@ import numpy as np
 
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.batch_records import RecordPlace
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
-from kafka_segments.core.segment.columnar.entry_rows import (
+from kafka_segments.core.segment.columnar.fused_scan import FusedScan
+from kafka_segments.core.segment.columnar.reader import ColumnarReader, Event
+from kafka_segments.core.segment.columnar.wrappers import Unwrapping
+from kafka_segments.core.segment.records.batch_records import RecordPlace
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.scanner import HeaderScan
+from kafka_segments.core.segment.scan.walk import Walk
+from kafka_segments.core.segment.verified.entry_rows import (
     UNKNOWN_TIMESTAMP,
     TableJoiner,
+    VerifiedEvent,
     VerifiedTable,
     by_columns,
 )
-from kafka_segments.core.segment.columnar.folding_decoder import (
+from kafka_segments.core.segment.verified.folding_decoder import (
     FIRST_OFFSET,
     GREATEST,
     INCREASES,
@@ -33,15 +40,8 @@ from kafka_segments.core.segment.columnar.folding_decoder import (
     NUM_FOUND,
     FoldingDecoder,
 )
-from kafka_segments.core.segment.columnar.fused_scan import FusedScan
-from kafka_segments.core.segment.columnar.reader import ColumnarReader, Event
-from kafka_segments.core.segment.columnar.wrappers import Unwrapping
-from kafka_segments.core.segment.scan.entry_table import EntryTable
-from kafka_segments.core.segment.scan.scanner import HeaderScan
-from kafka_segments.core.segment.scan.walk import Walk
-from kafka_segments.core.segment.verified_entries import (
+from kafka_segments.core.segment.verified.verified_entries import (
     VerifiedEntry,
-    VerifiedEvent,
     read_verified,
     verified_entry,
 )

@@ -17,7 +17,7 @@ from kafka_segments.core.codecs import decompress
 from kafka_segments.core.codecs.bounds import ItemBudget, content_bound
 from kafka_segments.core.formats.control_records import decode_control
 from kafka_segments.core.formats.entries import Batch, ExperimentalBatch, Record
-from kafka_segments.core.segment.legacy_messages import Messages
+from kafka_segments.core.segment.records.legacy_messages import Messages
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "RecordPlace",
     "Rows",
     "check_codec",
-    "fast_rows",
     "iter_bodies",
     "open_records",
     "sequence_of",
@@ -95,17 +94,6 @@ class ManyRows:
         if self._num_records <= _MANY or self._rows is None:
             return _BEGINNING
         return (yield from self._rows.bodies(batch, payload, max_items))
-
-
-def fast_rows() -> Rows:
-    """Return the compiled decoder of records, for `Segment.iter_events`; for one thread.
-
-    Raises:
-        MissingExtraError: pyarrow or numba is not installed.
-    """
-    from kafka_segments.core.segment.columnar.record_objects import RowDecoder
-
-    return RowDecoder()
 
 
 def open_records(

@@ -13,7 +13,7 @@ from typing import Self
 
 from kafka_segments.core import formats
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.index_files import MAX_LEN_INDEX
+from kafka_segments.core.segment.beside.index_files import MAX_LEN_INDEX
 from kafka_segments.errors import CorruptIndexError, KafkaFormatError
 
 __all__ = ["LEN_SMALL", "OffsetLookup", "TimeLookup", "offsets_in", "times_in"]

@@ -1,0 +1,1 @@
+"""The files beside a segment: indexes, producer snapshots, leader epochs."""

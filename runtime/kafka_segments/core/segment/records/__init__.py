@@ -1,0 +1,1 @@
+"""Records of one entry, one after the other, by the generated classes."""

@@ -1,0 +1,1 @@
+"""Entries with what their records show, and runs of those that are sound."""
