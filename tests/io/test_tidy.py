@@ -21,7 +21,6 @@ from kafka_segments.core.io import page_cache
 from kafka_segments.core.io.filesystem import PlacedSource, lend_file
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.page_cache import LocalSource
-from kafka_segments.errors import ReadError
 
 PAGE = 4096
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,58 +70,67 @@ def read_through(source: PlacedSource, end: int = SIZE) -> None:
         position += size if position + size >= end else size - 5_000
 
 
-@pytest.fixture(params=["as owner", "as another user"])
+def read_half(source: PlacedSource) -> None:
+    read_through(source, SIZE // 2)
+
+
+def jump(source: PlacedSource) -> None:
+    for position in (20 << 20, 3, 7 << 20, SIZE - 10, 6 << 20, 100):
+        assert len(source.read(position, 10)) == 10
+
+
+def read_lent(source: PlacedSource) -> None:
+    """As compiled code does it, which reads windows of the descriptor, as far as the source was asked."""
+    data, len_part = b"", 8 << 20
+    for position in range(0, SIZE, len_part):
+        descriptor = lend_file(source, position, len_part)
+        for at in range(position, position + len_part, 256 << 10):
+            data += os.pread(descriptor, 256 << 10, at)
+    assert data == Path(source.name).read_bytes()
+
+
+def read_past(source: PlacedSource) -> None:
+    for position in range(0, SIZE, 1 << 20):
+        os.pread(source.descriptor, 61, position)
+
+
+BEFORE = {
+    "nothing": (0, 0),
+    "the first half": (0, SIZE // 2),
+    "the second half": (SIZE // 2, SIZE),
+    "five pages": (5 << 20, 5 * PAGE + (5 << 20)),
+    "all": (0, SIZE),
+}
+WAYS = [("owner", way) for way in (read_through, read_half, jump, read_lent, read_past)]
+WAYS += [("another user", read_through)]  # what is read ahead for him stays, and nothing is lent
+
+
+@pytest.fixture
 def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Places:
-    if request.param == "as another user":
+    if request.param == "another user":
         monkeypatch.setattr(page_cache, "_may_know", lambda descriptor, status: False)
         if tidied(Places().open(__file__)) is None:
             pytest.skip("needs Linux 6.14, and a file system that knows RWF_DONTCACHE")
     return Places()
 
 
-@patiently
-def test_a_file_that_was_not_in_the_cache_is_not_there_afterwards(file: Path, places: Places) -> None:
-    drop(file)
-    source = places.open(str(file))
-    read_through(source)
-    source.close()
-    assert sum(pages_of(file)) == 0
+BY_ALL = pytest.mark.parametrize("places", ["owner", "another user"], indirect=True)
 
 
-@pytest.mark.parametrize(
-    ("start", "end"), [(0, SIZE // 2), (SIZE // 2, SIZE), (5 << 20, 5 * PAGE + (5 << 20))]
-)
+@pytest.mark.parametrize("cached", BEFORE)
+@pytest.mark.parametrize(("places", "way"), WAYS, indirect=["places"])
 @patiently
-def test_what_was_in_the_cache_stays_and_nothing_else(
-    file: Path, places: Places, start: int, end: int
+def test_the_cache_stays_as_it_was(
+    file: Path, places: Places, cached: str, way: Callable[[PlacedSource], None]
 ) -> None:
-    warm(file, start, end)
+    warm(file, *BEFORE[cached])
     before = pages_of(file)
-    assert (end - start) // PAGE <= sum(before) < SIZE // PAGE
+    assert (sum(before) == 0, sum(before) == SIZE // PAGE) == (cached == "nothing", cached == "all")
     source = places.open(str(file))
-    read_through(source)
+    way(source)
+    source.close()
     source.close()
     assert pages_of(file) == before
-
-
-@patiently
-def test_a_file_that_is_all_in_the_cache_stays(file: Path, places: Places) -> None:
-    file.read_bytes()
-    source = places.open(str(file))
-    read_through(source)
-    source.close()
-    assert sum(pages_of(file)) == SIZE // PAGE
-
-
-@patiently
-def test_a_reader_that_stops_early_leaves_no_read_ahead(file: Path) -> None:
-    drop(file)
-    source = Places().open(str(file))
-    assert tidied(source) is not None
-    read_through(source, SIZE // 2)
-    source.close()
-    source.close()
-    assert sum(pages_of(file)) == 0
 
 
 @patiently
@@ -144,54 +152,12 @@ def test_pages_behind_the_reader_are_given_up_while_it_reads(file: Path) -> None
     source.close()
 
 
-@pytest.mark.parametrize(("start", "end"), [(0, 0), (0, SIZE // 2), (SIZE // 2, SIZE)])
-@patiently
-def test_a_file_that_is_lent_leaves_the_cache_as_it_was(file: Path, start: int, end: int) -> None:
-    """Compiled code reads windows of its descriptor, as far as the source was asked."""
-    warm(file, start, end)
-    before = pages_of(file)
-    source = Places().open(str(file))
-    data, len_part = b"", 8 << 20
-    for position in range(0, SIZE, len_part):
-        descriptor = lend_file(source, position, len_part)
-        for at in range(position, position + len_part, 256 << 10):
-            data += os.pread(descriptor, 256 << 10, at)
-        assert sum(pages_of(file)[: max(0, position - WINDOW) // PAGE]) <= sum(before)
-    source.close()
-    assert pages_of(file) == before
-    assert data == file.read_bytes()
-
-
 @patiently
 def test_another_users_file_is_not_lent(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "_tidy_flags", lambda descriptor, status: page_cache._DONTCACHE)
     source = Places().open(str(file))
     assert lend_file(source, 0, SIZE) == -1
     source.close()
-
-
-@patiently
-def test_jumps_leave_nothing(file: Path, places: Places) -> None:
-    if page_cache._may_know.__name__ == "<lambda>":
-        pytest.skip("what is read ahead of a jump is left there")
-    drop(file)
-    source = places.open(str(file))
-    data = file.stat().st_size
-    for position in (20 << 20, 3, 7 << 20, data - 10, 6 << 20, 100):
-        assert len(source.read(position, 10)) == 10
-    source.close()
-    assert sum(pages_of(file)) == 0
-
-
-@patiently
-def test_who_reads_past_us_leaves_nothing_either(file: Path) -> None:
-    drop(file)
-    source = Places().open(str(file))
-    for position in range(0, SIZE, 1 << 20):
-        os.pread(source.descriptor, 61, position)
-    assert sum(pages_of(file)) > 0
-    source.close()
-    assert sum(pages_of(file)) == 0
 
 
 @patiently
@@ -204,6 +170,7 @@ def test_on_request_the_cache_is_kept(file: Path) -> None:
     assert sum(pages_of(file)) == SIZE // PAGE
 
 
+@BY_ALL
 @pytest.mark.parametrize("is_warm", [True, False])
 @patiently
 def test_a_file_that_is_read_whole_leaves_the_cache_as_it_was(
@@ -211,16 +178,12 @@ def test_a_file_that_is_read_whole_leaves_the_cache_as_it_was(
 ) -> None:
     small = tmp_path / file.name
     small.write_bytes(file.read_bytes()[: 5 * PAGE - 10])
-    warm(small, 0, 5 * PAGE if is_warm else 0)
-    before = pages_of(small)
     view = memoryview(bytearray(5 * PAGE - 10))
     assert places.read_whole(str(small), view)
     assert view == small.read_bytes()[: len(view)]
-    drop(small)
     warm(small, 0, 5 * PAGE if is_warm else 0)
     assert places.read_whole(f"file://{small}", view)
-    assert pages_of(small) == before
-    assert sum(before) == (5 if is_warm else 0)
+    assert sum(pages_of(small)) == (5 if is_warm else 0)
 
 
 def test_only_a_regular_file_of_that_size_is_read_whole(tmp_path: Path, file: Path) -> None:
@@ -244,16 +207,7 @@ def test_only_a_regular_file_of_that_size_is_read_whole(tmp_path: Path, file: Pa
     assert Places(keep_cache=True).read_whole(str(small), view)
 
 
-def test_a_small_file_that_cannot_be_read_is_not_read_whole(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(descriptor: int, buffers: list[memoryview], position: int, *flags: int) -> int:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(page_cache.os, "preadv", failing)  # type: ignore[attr-defined]
-    assert not Places().read_whole(str(file), memoryview(bytearray(SIZE)))
-
-
+@BY_ALL
 def test_the_bytes_are_the_files(file: Path, places: Places) -> None:
     data = file.read_bytes()
     source = places.open(str(file))
@@ -265,7 +219,7 @@ def test_the_bytes_are_the_files(file: Path, places: Places) -> None:
     source.close()
 
 
-def test_a_read_that_fails_is_left_to_the_plain_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_that_fails_is_left_to_the_plain_source(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(descriptor: int, buffers: list[memoryview], position: int, *flags: int) -> int:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -274,16 +228,7 @@ def test_a_read_that_fails_is_left_to_the_plain_file(file: Path, monkeypatch: py
     monkeypatch.setattr(page_cache.os, "preadv", failing)  # type: ignore[attr-defined]
     read_through(source)
     source.close()
-
-
-def test_a_file_that_shrinks_is_said_to(file: Path, tmp_path: Path) -> None:
-    copy = tmp_path / file.name
-    shutil.copy(file, copy)
-    source = Places().open(str(copy))
-    os.truncate(copy, 1 << 20)
-    with pytest.raises(ReadError, match="the file shrank while it was read"):
-        source.read(2 << 20, 10)
-    source.close()
+    assert not Places().read_whole(str(file), memoryview(bytearray(SIZE)))
 
 
 STARVED = """
