@@ -20,6 +20,7 @@ from tests.io.conftest import BUCKET, RECORDED, settings_for
 
 from kafka_segments import open_segment
 from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.io import stored_files
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.readahead import LEN_PIECE
 from kafka_segments.core.io.storage import Source
@@ -214,6 +215,20 @@ def test_a_slow_store_is_waited_for(large: bytes, places: Places, proxy: faults.
     proxy.faults = [faults.waited(1.0)] * 4
     read_through(source, large)
     assert proxy.faults == []
+
+
+def test_what_a_silent_connection_lacks_is_requested_again(
+    large: bytes, places: Places, proxy: faults.Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_files, "_SILENCE", 0.5)
+    source = places.open("s3a://scratch/large")
+    proxy.concerns = lambda asked: only_gets(asked) and asked.length > 1 << 20
+    proxy.faults = [faults.stalled(1 << 20)] * 2
+    started = time.monotonic()
+    read_through(source, large)
+    assert proxy.faults == []
+    assert time.monotonic() - started < 8
+    assert sum(asked.length for asked in proxy.of("GET")) < LEN_LARGE + 2 * LEN_PIECE
 
 
 def test_a_stalled_connection_ends_in_time(large: bytes, proxy: faults.Proxy) -> None:

@@ -25,6 +25,7 @@ __all__ = ["HadoopFiles", "RemoteFiles"]
 T = TypeVar("T")
 
 _LEN_CHUNK = 256 << 10  # bytes that arrive at once
+_SILENCE = 10.0  # seconds in which nothing arrives
 _NS = 10**9
 
 _NO_HDFS = (
@@ -149,11 +150,13 @@ class _StoredObject:
             nonlocal done
             before, span = done, {"range": (position + done, position + len(view))}
             try:
-                found = await obstore.get_async(self._store, self._key, options=span)
-                self._check_same(_stamp_of(found.meta))
-                async for chunk in found.stream(min_chunk_size=_LEN_CHUNK):
-                    view[done : done + len(chunk)] = chunk
-                    done += len(chunk)
+                async with asyncio.timeout(_SILENCE) as limit:
+                    found = await obstore.get_async(self._store, self._key, options=span)
+                    self._check_same(_stamp_of(found.meta))
+                    async for chunk in found.stream(min_chunk_size=_LEN_CHUNK):
+                        view[done : done + len(chunk)] = chunk
+                        done += len(chunk)
+                        limit.reschedule(asyncio.get_running_loop().time() + _SILENCE)
             except obstore.exceptions.GenericError:
                 if done == before:
                     raise

@@ -15,7 +15,8 @@ from kafka_segments.errors import MissingExtraError, OptionError, StoreError
 
 __all__ = ["library", "object_store", "object_store_options", "said_by", "split_address"]
 
-_CONNECT_SECONDS, _SILENCE_SECONDS, _REQUEST_SECONDS = 5, 10, 300
+_CONNECT_SECONDS, _REQUEST_SECONDS = 5, 300
+_READ_SECONDS = 30  # for one answer; what has arrived of a range is kept
 _NUM_RETRIES = 20  # of a writer's requests, by the library
 _NUM_READ_RETRIES = 1  # likewise of a reader's; `Patience` repeats further
 _OLDEST = (0, 10)
@@ -131,7 +132,7 @@ def _opened(config: StoreConfig, for_reading: bool) -> Any:
     client: dict[str, Any] = {
         "allow_http": True,
         "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
-        "timeout": timedelta(seconds=_REQUEST_SECONDS),
+        "timeout": timedelta(seconds=_READ_SECONDS if for_reading else _REQUEST_SECONDS),
     }
     retries: dict[str, Any] = {
         "max_retries": _NUM_READ_RETRIES if for_reading else _NUM_RETRIES,
@@ -142,8 +143,6 @@ def _opened(config: StoreConfig, for_reading: bool) -> Any:
             "base": 2,
         },
     }
-    if for_reading:  # while a part is uploaded, nothing is read
-        client["read_timeout"] = timedelta(seconds=_SILENCE_SECONDS)
     if config.proxy:
         client["proxy_url"] = config.proxy
     options = dict(config.options)
