@@ -27,16 +27,12 @@ class Remembered:
         self.size = len(data)
         self.asked: list[tuple[int, int]] = []
         self.failing_from = len(data) + 1
-        self.is_closed = False
 
     async def fetch(self, position: int, view: memoryview) -> None:
         self.asked.append((position, len(view)))
         if position + len(view) > self.failing_from:
             raise StoreError("it failed", path=self.address)
         view[:] = self.data[position : position + len(view)]
-
-    def close(self) -> None:
-        self.is_closed = True
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +62,6 @@ def test_whatever_is_asked_for_comes(requests: list[tuple[str, int, int]], end: 
         assert sum(len(piece.data) for piece in source._pieces) <= 5 * readahead.LEN_PIECE
         last = position + size
     source.close()
-    source.close()
-    assert ranges.is_closed
 
 
 def pass_through(source: AheadSource, size: int, step: int = 4 << 10, overlap: int = 100) -> None:

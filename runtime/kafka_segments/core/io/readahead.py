@@ -37,10 +37,6 @@ class Ranges(Protocol):
         """Fill `view` from a position on; several may be under way, and some are given up."""
         ...
 
-    def close(self) -> None:
-        """Release resources."""
-        ...
-
 
 class _Piece:
     """A range that is being read into memory."""
@@ -55,7 +51,7 @@ class AheadSource:
     """A `PlacedSource` that reads ahead; threads take turns.
 
     Args:
-        ranges: the object; closed with this.
+        ranges: the object, of which nothing needs to be closed.
         end: position where read-ahead stops; None is the object's end.
     """
 
@@ -158,4 +154,3 @@ class AheadSource:
             if not self._is_closed:
                 self._is_closed = True
                 self._keep([])
-                self._ranges.close()

@@ -169,9 +169,6 @@ class _StoredObject:
             detail = f"{CHANGED} (it was {_said(self._stamp)}, and is now {_said(stamp)})"
             raise StoreError(detail, errno=errno.ESTALE, path=self.address)
 
-    def close(self) -> None:
-        """Nothing is open."""
-
 
 def _stamp_of(found: Mapping[str, Any]) -> tuple[int, int, str]:
     return found["size"], int(found["last_modified"].timestamp()), found["e_tag"] or ""
@@ -238,7 +235,7 @@ class HadoopFiles:
 
 
 class _HadoopFile:
-    """A file of HDFS, for `AheadSource`."""
+    """A file of HDFS, for `AheadSource`; pyarrow closes it when it is no longer used."""
 
     def __init__(self, opened: Any, address: str, identity: str) -> None:
         self._opened = opened
@@ -254,10 +251,6 @@ class _HadoopFile:
                 raise StoreError(CHANGED, errno=errno.ESTALE, path=self.address)
 
         await asyncio.to_thread(_of_hdfs, self.address, read)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._opened.close()
 
 
 def _of_hdfs(address: str, ask: Callable[[], T]) -> T:
