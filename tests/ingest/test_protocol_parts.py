@@ -26,6 +26,7 @@ from kafka_segments.log.model import Split, StoredFile, StoredSegment
 
 ID = "0123456789abcdef" * 2
 MEBI = 1 << 20
+OFFSETS = TableSettings("parquet", ("offset",), "read_uncommitted")
 
 
 @pytest.mark.parametrize("name", ["orders", "__consumer_offsets", "a1", "T-5", "nano", "_x"])
@@ -86,7 +87,7 @@ def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
     task = WriteTask(
         (split_of(str(path), 0, path.stat().st_size),),
         frozenset(),
-        WriteSettings(root, ("offset",), log.files),
+        WriteSettings(root, OFFSETS, log.files),
     )
     lost, kept = task.run(), task.run()
     assert lost.partitions == kept.partitions
@@ -107,7 +108,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     path = append(tmp_path / "t-0", *run_of(0, 6)) / f"{0:020}.log"
-    settings = WriteSettings(str(tmp_path / "out"), ("offset",), table_files(str(tmp_path / "out")))
+    settings = WriteSettings(str(tmp_path / "out"), OFFSETS, table_files(str(tmp_path / "out")))
     task = WriteTask((split_of(str(path), 0, path.stat().st_size),), frozenset(), settings)
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
     with pytest.raises(OutputError, match="No space left"):

@@ -15,7 +15,7 @@ from tests.made.directories import append, log_start, run_of, segment_path
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.errors import ReadError
-from kafka_segments.ingest.run_plan import again_if_gone
+from kafka_segments.ingest import run_plan
 
 
 def test_retention_while_a_run_plans(
@@ -66,14 +66,14 @@ def test_a_cleaner_that_merges_segments_before_they_are_read(
 
 
 @pytest.mark.parametrize(("number", "count"), [(errno.ENOENT, 5), (errno.EACCES, 1)])
-def test_what_stays_away_is_an_error(number: int, count: int) -> None:
+def test_what_stays_away_is_an_error(
+    ingest: Run, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, count: int
+) -> None:
     tries = []
 
-    @again_if_gone
-    def lists(path: str) -> None:
-        tries.append(path)
-        raise ReadError("no", errno=number, path=path)
+    def lists(_places: Places, paths: list[str], *_arguments: Any, **_more: Any) -> None:
+        tries.append(paths)
+        raise ReadError("no", errno=number, path=paths[0])
 
-    with pytest.raises(ReadError):
-        lists("x.log")
-    assert len(tries) == count
+    monkeypatch.setattr(run_plan, "logs_asked_for", lists)
+    assert (ingest(logs, tmp_path / "out")[0], len(tries)) == (2, count)

@@ -9,9 +9,9 @@ With logs, the ranges of the accounts are read again, as the runs did. Logs may 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -195,16 +195,16 @@ class _Partition:
 
 
 def _offsets_between(
-    log: RunLog, files: Iterable[DataFile], start: int, end: int, columns: FileColumns
+    log: RunLog, files: Iterable[DataFile], columns: FileColumns, start: int, end: int
 ) -> Offsets:
     """Return the offsets of a range that some files have, ascending.
 
     Args:
         log: of the table.
         files: of one partition.
+        columns: of the files.
         start: first offset.
         end: after the last one.
-        columns: of the files.
     """
     parts = [np.empty(0, np.int64)]
     for one in files:
@@ -286,59 +286,44 @@ def audit_logs(
         if log is None or not log.pieces:
             yield ComparedPartition(one, None)
             continue
-        yield _Comparison(table.log, files.get(key, ()), key, places, columns).compared(one, log, query)
+        known = partial(_offsets_between, table.log, files.get(key, ()), columns)
+        yield _compared(one, log, query, places, known)
 
 
-class _Comparison:
-    """One pass over a partition's log."""
+def _compared(
+    table: AuditedPartition,
+    log: PartitionLog,
+    query: Query,
+    places: Places,
+    known: Callable[[int, int], Offsets],
+) -> ComparedPartition:
+    key, account = (log.topic, log.partition), table.account
+    start, end = account.first_offset, account.end_offset
+    if start >= end:
+        return ComparedPartition(table, SplitCounts())
+    first, stop = (at_offsets({key: one}) for one in (start, end))
+    ranged = replace(query, topics=Topics(partitions=frozenset([key])), start=first, end=stop)
+    made = plan([log], ranged, places)
+    counts, num_missing, lowest = SplitCounts(), 0, end
+    for split in (split for task in made.tasks for split in task):
+        own, missing = _missing_in(known, split, places)
+        counts.add(own)
+        num_missing += len(missing)
+        lowest = min([lowest, *missing[:1].tolist()])
+    words = f"the log has {num_missing} records that the table lacks, from offset {lowest} on"
+    return ComparedPartition(table, counts, num_missing, (Problem(*key, words),) if num_missing else ())
 
-    def __init__(
-        self,
-        log: RunLog,
-        files: Sequence[DataFile],
-        key: TopicPartition,
-        places: Places,
-        columns: FileColumns,
-    ) -> None:
-        self._log, self._files, self._key, self._places = log, files, key, places
-        self._columns = columns
 
-    def compared(self, table: AuditedPartition, log: PartitionLog, query: Query) -> ComparedPartition:
-        account, key = table.account, self._key
-        bounds = account.first_offset, account.end_offset
-        if bounds[0] >= bounds[1]:
-            return ComparedPartition(table, SplitCounts())
-        ranged = replace(
-            query,
-            topics=Topics(partitions=frozenset([key])),
-            start=at_offsets({key: bounds[0]}),
-            end=at_offsets({key: bounds[1]}),
-        )
-        made = plan([log], ranged, self._places)
-        counts, num_missing, first = SplitCounts(), 0, None
-        for split in (split for task in made.tasks for split in task):
-            own, missing = self._read(split)
-            counts.add(own)
-            num_missing += len(missing)
-            first = int(missing[0]) if first is None and len(missing) else first
-        problems = self._problems(num_missing, first)
-        return ComparedPartition(table, counts, num_missing, tuple(problems))
-
-    def _read(self, split: Split) -> tuple[SplitCounts, np.ndarray]:
-        """The counts of a split, and the offsets of records that the table lacks."""
-        reading = Reading(("offset",), max_decompressed=DEFAULT_MAX_DECOMPRESSED)
-        reader = CountingReader(split, self._places, reading, Findings())
-        end = split.end if split.end is not None else (split.asked[1] or split.start)
-        known = _offsets_between(self._log, self._files, split.start, end, self._columns)
-        missing = [np.empty(0, np.int64)]
-        with NotingFaults():
-            for batch in reader.rows():
-                offsets = batch.column("offset").to_numpy()
-                missing.append(offsets[~np.isin(offsets, known, assume_unique=True)])
-        return reader.counts, np.concatenate(missing)
-
-    def _problems(self, num_missing: int, first: int | None) -> Iterable[Problem]:
-        if num_missing:
-            yield Problem(
-                *self._key, f"the log has {num_missing} records that the table lacks, from offset {first} on"
-            )
+def _missing_in(
+    known: Callable[[int, int], Offsets], split: Split, places: Places
+) -> tuple[SplitCounts, Offsets]:
+    """The counts of a split, and the offsets of records that the table lacks; `known` gives those it has."""
+    reading = Reading(("offset",), max_decompressed=DEFAULT_MAX_DECOMPRESSED)
+    reader = CountingReader(split, places, reading, Findings())
+    end = split.end if split.end is not None else (split.asked[1] or split.start)
+    own, missing = known(split.start, end), [np.empty(0, np.int64)]
+    with NotingFaults():
+        for batch in reader.rows():
+            offsets = batch.column("offset").to_numpy()
+            missing.append(offsets[~np.isin(offsets, own, assume_unique=True)])
+    return reader.counts, np.concatenate(missing)

@@ -1,4 +1,4 @@
-"""Merging of small files into fewer and larger ones with the same rows, as a run of its own.
+"""Files of a table written again, and the merging of small ones into larger ones as a run of its own.
 
 Strategy: the files of a directory (of a partition, and of a date or hour if divided) follow each other by
 their offsets. Neighbours are merged until they reach the wanted size. The run removes the old files in the
@@ -11,9 +11,11 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import chain, groupby
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_segments.core.io.jobs import Engine, Progress
@@ -25,14 +27,29 @@ from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettin
 from kafka_segments.ingest.runs.table_files import TableFiles, is_outside, whole_path
 from kafka_segments.ingest.tables.table_base import DELETED_ROWS, Table
 
-__all__ = ["MergeTask", "check_untouched", "compact", "read_rows"]
+__all__ = ["RewriteTask", "Rewritten", "check_untouched", "compact"]
 
 _BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class MergeTask:
-    """Files to merge into one.
+class Rewritten:
+    """Result of a `RewriteTask`.
+
+    Attributes:
+        old: the files.
+        new: the one in their place: the same if no row goes, None if all do.
+        num_found: rows of the old ones.
+    """
+
+    old: tuple[DataFile, ...]
+    new: DataFile | None
+    num_found: int
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteTask:
+    """Files to write again as one.
 
     Attributes:
         destination: of the table.
@@ -40,6 +57,7 @@ class MergeTask:
         root: where the new file's path begins.
         files: in order, of one directory.
         settings: of the table.
+        end: offset after the last one that is kept; None keeps all.
         bloom_filter: see `ParquetFile`.
     """
 
@@ -48,6 +66,7 @@ class MergeTask:
     root: str
     files: tuple[DataFile, ...]
     settings: TableSettings
+    end: int | None = None
     bloom_filter: bool = False
 
     @property
@@ -55,32 +74,51 @@ class MergeTask:
         """Size of the files."""
         return sum(file.num_bytes for file in self.files)
 
-    def run(self) -> DataFile:
-        """Write the file.
+    def run(self) -> Rewritten:
+        """Write the file; what is cut is sorted by offset also where others have written another order.
 
         Raises:
             ReadError: a file cannot be read.
             OutputError: the new one cannot be written.
         """
-        first = self.files[0]
-        name = f"{first.first_offset or 0:020}-{uuid.uuid4().hex}.parquet"
-        path = f"{os.path.dirname(first.path)}/{name}"
-        columns = FileColumns.of(self.settings)
+        columns, own, kept = FileColumns.of(self.settings), self.files[0], None
+        num_found = expected = sum(file.num_rows for file in self.files)
+        first, last = own.first_offset or 0, max(file.last_offset or 0 for file in self.files)
+        if self.end is not None:
+            parts = (columns.offsets_in(self.table_files, self._path(file)) for file in self.files)
+            found = np.concatenate([np.empty(0, np.int64), *chain.from_iterable(parts)])
+            kept = found[found < self.end]
+            num_found, expected = len(found), len(kept)
+            if expected in (0, num_found):
+                return Rewritten(self.files, own if expected else None, num_found)
+            first, last = int(kept.min()), int(kept.max())
+        path = f"{os.path.dirname(own.path)}/{first:020}-{uuid.uuid4().hex}.parquet"
         target = f"{self.root}/{path}"
         with columns.new_file(target, self.table_files, bloom_filter=self.bloom_filter) as output:
-            for file in self.files:
-                for batch in read_rows(self.table_files, whole_path(self.destination, file.path), columns):
-                    output.write(batch)
-        expected = sum(file.num_rows for file in self.files)
+            for batch in self._rows(columns, kept):
+                output.write(batch)
         if output.num_rows != expected:
-            raise OutputError(
-                f"{output.num_rows} rows were read from files that have {expected}", path=first.path
-            )
-        last_offset = max(file.last_offset or 0 for file in self.files)
-        return replace(first, path=path, num_rows=expected, num_bytes=output.size, last_offset=last_offset)
+            words = f"{output.num_rows} rows were read from files that have {expected}"
+            raise OutputError(words, path=own.path)
+        new = DataFile(path, own.topic, own.partition, expected, output.size, first, last)
+        return Rewritten(self.files, new, num_found)
+
+    def _path(self, file: DataFile) -> str:
+        return whole_path(self.destination, file.path)
+
+    def _rows(self, columns: FileColumns, kept: npt.NDArray[np.int64] | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that stay; they are held in memory if they are cut and not sorted."""
+        parts = (_read_rows(self.table_files, self._path(file), columns) for file in self.files)
+        batches: Iterator[pa.RecordBatch] = chain.from_iterable(parts)
+        if kept is not None:
+            batches = (batch.filter(pa.array(columns.offsets_of(batch) < self.end)) for batch in batches)
+            if (np.diff(kept) < 0).any():
+                rows = pa.Table.from_batches(batches, columns.schema)
+                batches = iter(rows.take(np.argsort(kept, kind="stable")).to_batches())
+        yield from (batch for batch in batches if batch.num_rows)
 
 
-def read_rows(files: TableFiles, path: str, columns: FileColumns) -> Iterator[pa.RecordBatch]:
+def _read_rows(files: TableFiles, path: str, columns: FileColumns) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a data file; columns that were added to the table later are null.
 
     Args:
@@ -171,8 +209,8 @@ def compact(
     removed = tuple(file.path for group in groups for file in group)
     with committing(table, before.number) as new:
         place = table.destination, table.log.files, new.root
-        tasks = [MergeTask(*place, group, before.settings, bloom_filter) for group in groups]
-        made = tuple(engine.run(tasks, show))
+        tasks = [RewriteTask(*place, one, before.settings, bloom_filter=bloom_filter) for one in groups]
+        made = tuple(one.new for one in engine.run(tasks, show) if one.new is not None)
         new.run = following(
             before, new.run_id, before.settings, partitions=before.partitions, files=made, removed=removed
         )

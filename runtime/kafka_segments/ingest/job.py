@@ -98,8 +98,7 @@ def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
     request = plan.request
     names = {one.name for one in fields(request)} & {one.name for one in fields(WriteSettings)}
     same: dict[str, Any] = {name: getattr(request, name) for name in names}
-    table, files = plan.table, plan.table.log.files
-    settings = WriteSettings(root, table_files=files, is_bare_directory=table.is_bare_directory, **same)
+    settings = WriteSettings(root, request.settings, plan.table.log.files, **same)
     live = frozenset((log.topic, log.partition) for log in plan.logs if log.end.is_live)
     return [WriteTask(splits, live, settings) for splits in pack(plan.planned.splits)]
 
@@ -165,15 +164,7 @@ def _settle(
     last = output.counts.last
     end = min(MAX_LONG, max(start, output.counts.end if end is None else end))
     spans = [*output.lost, *lost_spans(planned, (start, end))]
-    account = account_of(
-        key,
-        (start, end),
-        output.counts,
-        spans,
-        batches=output.batches,
-        num_bytes=output.num_bytes,
-        crc_failures=output.crc_failures,
-    )
+    account = account_of(key, (start, end), output.counts, spans)
     if last is None and known is not None:
         last = known.last
     epochs = log.leader_epochs or (known.leader_epochs if known is not None else ())

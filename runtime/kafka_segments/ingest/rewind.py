@@ -7,20 +7,13 @@ offsets there, none is called lawfully absent that may have been lost.
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from kafka_segments.core.io.jobs import Engine
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.committing import committing
-from kafka_segments.ingest.compact import check_untouched, read_rows
-from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.compact import RewriteTask, Rewritten, check_untouched
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.ingest.runs.run_log import History, files_by_partition, read_history
 from kafka_segments.ingest.runs.run_state import (
@@ -31,11 +24,11 @@ from kafka_segments.ingest.runs.run_state import (
     TableSettings,
     following,
 )
-from kafka_segments.ingest.runs.table_files import TableFiles, is_outside
+from kafka_segments.ingest.runs.table_files import is_outside
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
 
-__all__ = ["CutFile", "CutTask", "RewoundPartition", "rewind"]
+__all__ = ["RewoundPartition", "rewind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,86 +48,6 @@ class RewoundPartition:
     offset: int | None
     before: int
     num_rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class CutFile:
-    """Result of a `CutTask`.
-
-    Attributes:
-        old: the file.
-        new: the one in its place: the same if no row goes, None if all do.
-        num_found: rows of the old one.
-    """
-
-    old: DataFile
-    new: DataFile | None
-    num_found: int
-
-
-@dataclass(frozen=True, slots=True)
-class CutTask:
-    """File to write again without the rows from an offset on.
-
-    Attributes:
-        destination: of the table.
-        root: where the new file's path begins.
-        file: to cut.
-        end: offset after the last one that is kept.
-        settings: of the table.
-        table_files: of the table.
-    """
-
-    destination: str
-    root: str
-    file: DataFile
-    end: int
-    settings: TableSettings
-    table_files: TableFiles
-
-    @property
-    def num_bytes(self) -> int:
-        """Size of the file."""
-        return self.file.num_bytes
-
-    def run(self) -> CutFile:
-        """Write the file, sorted by offset also where others have written the old one in another order.
-
-        Raises:
-            ReadError: the old one cannot be read.
-            OutputError: the new one cannot be written.
-        """
-        columns = FileColumns.of(self.settings)
-        found = self._offsets(columns)
-        kept = found[found < self.end]
-        if len(kept) in (0, len(found)):
-            return CutFile(self.file, self.file if len(kept) else None, len(found))
-        first, last = int(kept.min()), int(kept.max())
-        path = f"{os.path.dirname(self.file.path)}/{first:020}-{uuid.uuid4().hex}.parquet"
-        with columns.new_file(f"{self.root}/{path}", self.table_files) as output:
-            for batch in self._in_order(columns, kept):
-                output.write(batch)
-        new = DataFile(path, self.file.topic, self.file.partition, output.num_rows, output.size, first, last)
-        return CutFile(self.file, new, len(found))
-
-    @property
-    def _path(self) -> str:
-        return f"{self.destination}/{self.file.path}"
-
-    def _offsets(self, columns: FileColumns) -> npt.NDArray[np.int64]:
-        """The offsets as they stand in the file."""
-        return np.concatenate([np.empty(0, np.int64), *columns.offsets_in(self.table_files, self._path)])
-
-    def _in_order(self, columns: FileColumns, kept: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that stay; one file is held in memory if it is not sorted."""
-        batches = (
-            batch.filter(pa.array(columns.offsets_of(batch) < self.end))
-            for batch in read_rows(self.table_files, self._path, columns)
-        )
-        if (np.diff(kept) < 0).any():
-            rows = pa.Table.from_batches(batches, columns.schema)
-            batches = iter(rows.take(np.argsort(kept, kind="stable")).to_batches())
-        yield from (batch for batch in batches if batch.num_rows)
 
 
 def rewind(
@@ -164,12 +77,12 @@ def rewind(
         return []
     with committing(table, history.newest.number) as new:
         tasks = [task for one in cuts for task in one.tasks(table, history.newest.settings, new.root)]
-        made: dict[object, list[CutFile]] = {}
-        for file in engine.run(tasks):
-            made.setdefault((file.old.topic, file.old.partition), []).append(file)
-        for one in cuts:
-            one.take(made.get(one.key, ()))
-            one.check(history, table.destination)
+        made: dict[object, list[Rewritten]] = {}
+        for one in engine.run(tasks):
+            made.setdefault((one.old[0].topic, one.old[0].partition), []).append(one)
+        for cut in cuts:
+            cut.take(made.get(cut.key, ()))
+            cut.check(history, table.destination)
         run = _run_of(history, new.run_id, cuts)
         check_untouched(table, history, run.removed)
         is_empty = not files.keys() - set(run.removed)
@@ -244,17 +157,17 @@ class _Cut:
         self._num_found += num_found
         self._num_kept += num_kept
 
-    def tasks(self, table: Table, settings: TableSettings, root: str) -> list[CutTask]:
+    def tasks(self, table: Table, settings: TableSettings, root: str) -> list[RewriteTask]:
         """The files of which a part may stay."""
-        own = table.destination, root
-        return [CutTask(*own, one, self._end, settings, table.log.files) for one in self._uncertain]
+        own = table.destination, table.log.files, root
+        return [RewriteTask(*own, (one,), settings, self._end) for one in self._uncertain]
 
-    def take(self, made: Iterable[CutFile]) -> None:
+    def take(self, made: Iterable[Rewritten]) -> None:
         """Add what the tasks have made."""
         for one in made:
             self._count(one.num_found, 0 if one.new is None else one.new.num_rows)
-            if one.new != one.old:
-                self.removed.append(one.old.path)
+            if one.new != one.old[0]:
+                self.removed.append(one.old[0].path)
                 self.added += [] if one.new is None else [one.new]
 
     def check(self, history: History, path: str) -> None:

@@ -9,8 +9,7 @@ import errno
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, wraps
-from typing import ParamSpec, TypeVar
+from functools import partial
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.file_names import absolute_path, parse_directory_name
@@ -38,10 +37,7 @@ from kafka_segments.query.continuation import WaysOut, check_continues
 from kafka_segments.query.query import INTERNAL_TOPICS, Query, TopicPartition, Topics
 from kafka_segments.query.resolve import logs_asked_for, select
 
-__all__ = ["IngestPlan", "Request", "again_if_gone", "is_left_out", "plan_ingest"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = ["IngestPlan", "Request", "is_left_out", "plan_ingest"]
 
 _NUM_TRIES = 5
 """Maximum: no broker deletes faster than that, and a source that does not exist stays missing."""
@@ -143,31 +139,6 @@ class IngestPlan:
         return len({one.segment.file.path for one in self.planned.splits})
 
 
-def again_if_gone(lists: Callable[P, R]) -> Callable[P, R]:
-    """Make a function that lists and opens files do so again where one has gone meanwhile.
-
-    Retention and the log cleaner delete and replace segments at any moment; what they leave is listed then.
-
-    Args:
-        lists: begins with the listing.
-
-    Returns:
-        The same, which raises `ReadError` for a missing file only after some tries.
-    """
-
-    @wraps(lists)
-    def listing_again(*arguments: P.args, **named: P.kwargs) -> R:
-        for _ in range(_NUM_TRIES - 1):
-            try:
-                return lists(*arguments, **named)
-            except ReadError as error:
-                if error.errno != errno.ENOENT:
-                    raise
-        return lists(*arguments, **named)
-
-    return listing_again
-
-
 def plan_ingest(request: Request, say: Callable[[str], None] = lambda _words: None) -> IngestPlan:
     """Check sources, destination and state, finish what a killed run left, and plan.
 
@@ -180,11 +151,17 @@ def plan_ingest(request: Request, say: Callable[[str], None] = lambda _words: No
             a requested topic does not exist; a log does not continue where the last run ended.
     """
     earlier: list[bool] = []
-    plan = _plan(request, say, earlier)
+    for number in range(1, _NUM_TRIES + 1):
+        try:
+            plan = _plan(request, say, earlier)
+            break
+        except ReadError as error:
+            # Retention and the cleaner delete and replace segments after they were listed.
+            if error.errno != errno.ENOENT or number == _NUM_TRIES:
+                raise
     return replace(plan, has_earlier_damage=any(earlier))
 
 
-@again_if_gone
 def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> IngestPlan:
     """Try it; note whether a run was finished that had found damage."""
     places = Places(request.store_settings)

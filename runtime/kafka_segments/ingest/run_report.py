@@ -136,12 +136,8 @@ class RunReport:
     partitions: tuple[PartitionProgress, ...]
 
     def total(self, name: str) -> int:
-        """Return the sum of a number of the partitions' accounts."""
-        return sum(getattr(one.account, name) for one in self.partitions)
-
-    def total_beside(self, name: str) -> int:
-        """Return the sum of another number of the partitions."""
-        return sum(getattr(one, name) for one in self.partitions)
+        """Return the sum of a number of the partitions, or of their accounts."""
+        return sum(getattr(one if hasattr(one, name) else one.account, name) for one in self.partitions)
 
 
 class RunMeter:
@@ -306,11 +302,9 @@ class _MeteredEngine:
 
 def report_to_json(report: RunReport) -> bytes:
     """Return a report as a document of JSON, with the sums of all partitions."""
-    names = *COUNTS, "batches", "crc_failures"
-    totals: dict[str, Any] = {name: report.total(name) for name in names}
+    totals: dict[str, Any] = {name: report.total(name) for name in (*COUNTS, "batches", "crc_failures")}
     totals["bytes_in"] = report.total("num_bytes")
-    beside = "bytes_out", "damaged_places", "timestamps_beyond"
-    totals |= {name: report.total_beside(name) for name in beside}
+    totals |= {name: report.total(name) for name in ("bytes_out", "damaged_places", "timestamps_beyond")}
     partitions = []
     for one in report.partitions:
         content = asdict(one)
@@ -361,12 +355,12 @@ def _families(report: RunReport) -> Iterator[tuple[str, str, _Samples]]:
     yield "tasks", "Tasks of the last run.", [({}, report.num_tasks)]
     yield "offsets", "Offsets that the last run processed.", [({"kind": n}, report.total(n)) for n in COUNTS]
     yield "read_bytes", "Bytes of sound batches that were read.", [({}, report.total("num_bytes"))]
-    yield "written_bytes", "Bytes of files that were written.", [({}, report.total_beside("bytes_out"))]
+    yield "written_bytes", "Bytes of files that were written.", [({}, report.total("bytes_out"))]
     yield "files", "Files that were written.", [({}, report.num_files)]
     yield "crc_failures", "Batches with a wrong checksum.", [({}, report.total("crc_failures"))]
-    yield "damaged_places", "Places that could not be read.", [({}, report.total_beside("damaged_places"))]
+    yield "damaged_places", "Places that could not be read.", [({}, report.total("damaged_places"))]
     words = "Timestamps that the table's type cannot hold."
-    yield "timestamps_beyond", words, [({}, report.total_beside("timestamps_beyond"))]
+    yield "timestamps_beyond", words, [({}, report.total("timestamps_beyond"))]
     yield "store_requests", "Requests to stores, including repeated ones.", [({}, report.requests.requests)]
     yield "store_retries", "Repeated requests to stores.", [({}, report.requests.retries)]
     if (one := report.slowest_split) is not None:

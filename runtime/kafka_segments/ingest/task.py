@@ -35,7 +35,7 @@ from kafka_segments.ingest.files.file_columns import BatchHeads, FileColumns
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.files.quarantine import keep_bytes
 from kafka_segments.ingest.runs.account import OffsetSpan, SplitCounts, crc_failures, lost_spans
-from kafka_segments.ingest.runs.run_state import DamagedBytes, DataFile
+from kafka_segments.ingest.runs.run_state import DamagedBytes, DataFile, TableSettings
 from kafka_segments.ingest.runs.table_files import TableFiles
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, name_partition
@@ -52,30 +52,22 @@ class WriteSettings:
 
     Attributes:
         root: a directory; the paths of files begin there.
-        columns: names, in order.
-        table_files: of the table.
+        table: settings of the table.
+        table_files: where it is.
         check_crc: whether checksums are verified.
         max_decompressed: bytes that one batch may decompress to.
-        divided_by: see `DividedFiles`.
         bloom_filter: whether files have a bloom filter of the keys.
-        is_bare_directory: see `Table`.
         store_settings: of stores.
-        kind: of the table.
-        layout: see `FileColumns`.
         timestamp_overflow: what becomes of a timestamp that does not fit: `error`, `null` or `clamp`.
     """
 
     root: str
-    columns: tuple[str, ...]
+    table: TableSettings
     table_files: TableFiles
     check_crc: bool = True
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
-    divided_by: str | None = None
     bloom_filter: bool = False
-    is_bare_directory: bool = True
     store_settings: Mapping[str, str] = field(default_factory=dict)
-    kind: str = "parquet"
-    layout: str | None = None
     timestamp_overflow: str = "null"
 
 
@@ -89,9 +81,6 @@ class PartitionOutput:
         counts: of the offsets.
         lost: where offsets were lost.
         findings: in the order of the log.
-        batches: sound batches.
-        num_bytes: of them.
-        crc_failures: entries whose checksum was wrong.
         num_beyond: timestamps that do not fit.
     """
 
@@ -100,9 +89,6 @@ class PartitionOutput:
     counts: SplitCounts = field(default_factory=SplitCounts)
     lost: list[OffsetSpan] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    batches: int = 0
-    num_bytes: int = 0
-    crc_failures: int = 0
     num_beyond: int = 0
 
     def add(self, other: PartitionOutput) -> None:
@@ -110,9 +96,6 @@ class PartitionOutput:
         self.counts.add(other.counts)
         self.lost += other.lost
         self.findings += other.findings
-        self.batches += other.batches
-        self.num_bytes += other.num_bytes
-        self.crc_failures += other.crc_failures
         self.num_beyond += other.num_beyond
 
 
@@ -224,10 +207,10 @@ class _Writer:
 
     def __init__(self, task: WriteTask) -> None:
         self._task, self._settings = task, task.settings
-        self._columns = FileColumns(self._settings.columns, self._settings.layout, self._settings.kind)
+        self._columns = FileColumns.of(self._settings.table)
         names = self._columns.read
         self._clock = next((name for name in ("timestamp", "timestamp_ms") if name in names), None)
-        if self._clock is None and self._settings.divided_by is not None:
+        if self._clock is None and self._settings.table.divided_by is not None:
             self._clock = "timestamp_ms"  # read, and not written
         read: list[str] = [*names, *([self._clock] if self._clock else []), "offset"]
         self._read = list(dict.fromkeys(read))
@@ -244,9 +227,9 @@ class _Writer:
 
     def _write_partition(self, partition: PartitionOutput, splits: list[Split]) -> None:
         key = partition.topic, partition.partition
-        root, is_typed = self._settings.root, not self._settings.is_bare_directory
+        root, is_typed = self._settings.root, self._settings.table.kind != "parquet"
         directory = partition_path(*key, is_typed=is_typed)
-        start, divided_by = splits[0].start, self._settings.divided_by
+        start, divided_by = splits[0].start, self._settings.table.divided_by
         made = DividedFiles(root, directory, key, start, new_file=self._new_file, divided_by=divided_by)
         with made as files:
             for split in splits:
@@ -327,7 +310,7 @@ class _Writer:
     def _fitting(self, batch: pa.RecordBatch, millis: Any, partition: PartitionOutput) -> tuple[Any, Any]:
         """The timestamps, those that do not fit at the nearest that does, and which become null."""
         settings = self._settings
-        is_of_dates = settings.kind == "iceberg" and settings.divided_by is not None
+        is_of_dates = settings.table.kind == "iceberg" and settings.table.divided_by is not None
         bounds, overflow = DATES if is_of_dates else (-MAX_MILLIS, MAX_MILLIS), settings.timestamp_overflow
         millis, is_beyond = fit_timestamps(batch, millis, overflow, bounds)
         if is_beyond is None:
@@ -340,12 +323,11 @@ class _Writer:
     ) -> None:
         end = split.reached if split.end is None else split.end
         end = max(split.start, counts.end if end is None else end)
+        counts.batches, counts.num_bytes = findings.num_batches, findings.num_bytes
+        counts.crc_failures = crc_failures(findings.findings)
         partition.counts.add(counts)
         partition.lost += lost_spans(findings.findings, (split.start, end))
         partition.findings += findings.findings
-        partition.batches += findings.num_batches
-        partition.num_bytes += findings.num_bytes
-        partition.crc_failures += crc_failures(findings.findings)
         self._output.damaged += self._quarantined(split, findings.findings)
 
     def _quarantined(self, split: Split, findings: Iterable[Finding]) -> Iterable[DamagedBytes]:

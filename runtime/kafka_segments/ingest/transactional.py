@@ -8,6 +8,7 @@ what cannot be read, or is too large, makes the number unknown, and is not an er
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +63,7 @@ def report_uncommitted(
                 f"{number:,} of the records written are not committed (their transactions were aborted or "
                 "are open, or they follow an open one); --isolation read_committed leaves them out"
             )
-        yield report.with_findings([Finding(Kind.REMARK, *key, words)])
+        yield replace(report, findings=(*report.findings, Finding(Kind.REMARK, *key, words)))
 
 
 def _count_uncommitted(
@@ -92,7 +93,13 @@ def _count_uncommitted(
             outcome = read_committed(log, places, left, [])
             left -= min(left, sum(piece.segment.size for piece in log.pieces) - outcome.num_unread)
             concerned = _concerned(outcome, read[key])
-            left_to_count -= _checked(sum(map(num_bytes_of, concerned)), left_to_count)
+            num_bytes = sum(map(num_bytes_of, concerned))
+            if num_bytes > left_to_count:
+                raise OptionError(
+                    f"the headers of {num_bytes:,} bytes must be read, but only {left_to_count:,} of "
+                    "maxWalkBytes are left"
+                )
+            left_to_count -= num_bytes
             count = _count(outcome, concerned, places)
         except KafkaFormatError as error:
             found[key] = error
@@ -108,19 +115,6 @@ def _concerned(outcome: Committed, splits: Iterable[Split]) -> list[Split]:
     if not outcome.void and lowest >= outcome.end_offset:
         return []
     return [split for split in splits if split.end is None or split.end > lowest]
-
-
-def _checked(num_bytes: int, left: int) -> int:
-    """A number of bytes that may be read.
-
-    Raises:
-        OptionError: it may not.
-    """
-    if num_bytes > left:
-        raise OptionError(
-            f"the headers of {num_bytes:,} bytes must be read, but only {left:,} of maxWalkBytes are left"
-        )
-    return num_bytes
 
 
 def _count(outcome: Committed, splits: Iterable[Split], places: Places) -> int:

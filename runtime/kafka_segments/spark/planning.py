@@ -1,32 +1,42 @@
 """Planning of a read's tasks, in a process on the driver without a JVM.
 
 Spark 4.0 asks for them for each query, Spark 4.1 to 4.3 once a frame.
+
+Rows of some views come from planning alone: `segments`, `aborted`, and its findings for `damage`. No record
+is read for them, so they ride in a task as they are. Nothing here knows pyarrow: planning goes on without it,
+and the task says what is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql.datasource import InputPartition
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.loggers import get_logger
-from kafka_segments.log.findings import Finding
+from kafka_segments.errors import TransactionInDoubtError
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import PartitionLog, Split, StoredFile
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Condition, TopicPartition
 from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.query.snapshot import pinned_logs, read_snapshot
-from kafka_segments.spark.planned import PLANNED, Row, planned_rows
 from kafka_segments.spark.policy import apply_to_plan
 from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.settings import driver_settings
 
-__all__ = ["Task", "make_tasks", "tasks_of"]
+__all__ = ["Row", "Task", "make_tasks", "tasks_of"]
 
 _log = get_logger(__name__)
+
+Row = Mapping[str, Any]
+"""Values by the view's names of columns; what is left out is null."""
+
+_PER_MICRO = 1000  # nanoseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +76,11 @@ def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[In
     """
     places = Places(driver_settings(options.settings))
     found = plan_read(options, conditions, places)
-    if options.view in PLANNED:
-        return [Task((), rows=tuple(planned_rows(options.view, found)))]
+    if options.view in ("segments", "aborted"):
+        return [Task((), rows=tuple(_MAKERS[options.view](found)))]
     tasks = tasks_of(found)
     if options.view == "damage":
-        first = Task((), rows=tuple(planned_rows("damage", found)))
+        first = Task((), rows=tuple(_damage(found)))
     else:
         due = apply_to_plan(found.findings, options)
         for text in found.warnings():
@@ -121,3 +131,76 @@ def tasks_of(found: Plan) -> list[Task]:
             before = split.segment.file
         tasks.append(Task(tuple(parts)))
     return tasks
+
+
+def _segments(plan: Plan) -> Iterator[Row]:
+    """A row for each segment that is read, with the offsets that it is read for."""
+    ranges: dict[tuple[str, int], list[Split]] = {}
+    for split in (split for task in plan.tasks for split in task):
+        ranges.setdefault((split.segment.file.path, split.segment.file.position), []).append(split)
+    for splits in ranges.values():
+        split, segment = splits[0], splits[0].segment
+        ends = [one.end for one in splits]
+        yield {
+            "topic": split.topic,
+            "partition": split.partition,
+            "baseOffset": segment.base_offset,
+            "startOffset": min(one.start for one in splits),
+            "endOffset": None if None in ends else max(end for end in ends if end is not None),
+            "size": segment.size,
+            "modified": segment.file.modified_ns // _PER_MICRO,
+            "isNewest": segment.is_newest,
+            "beside": ",".join(sorted(segment.beside)),
+            "form": segment.form,
+            "sourceFile": segment.file.path,
+        }
+
+
+def _aborted(plan: Plan) -> Iterator[Row]:
+    """A row for each transaction that readers are not given: aborted, open, or in doubt."""
+    for (topic, partition), committed in plan.committed.items():
+        for producer_id, first, last in committed.void:
+            yield {
+                "topic": topic,
+                "partition": partition,
+                "producerId": producer_id,
+                "firstOffset": first,
+                "lastOffset": last,
+                "state": _state(committed, producer_id, first, last),
+            }
+        pin = committed.pin
+        if pin is not None and not any(
+            producer_id == pin.producer_id and last >= pin.first_offset
+            for producer_id, _first, last in committed.void
+        ):
+            yield {
+                "topic": topic,
+                "partition": partition,
+                "producerId": pin.producer_id,
+                "firstOffset": pin.first_offset,
+                "state": "open",
+            }
+
+
+def _state(committed: Committed, producer_id: int, first: int, last: int) -> str:
+    pin = committed.pin
+    if pin is not None and pin.producer_id == producer_id and last >= pin.first_offset:
+        return "open"
+    for doubt in committed.doubts:
+        is_same = getattr(doubt.error, "producer_id", None) == producer_id
+        if isinstance(doubt.error, TransactionInDoubtError) and is_same and doubt.touches(first, last + 1):
+            return "in doubt"
+    return "aborted"
+
+
+def _damage(plan: Plan) -> Iterable[Row]:
+    """A row for each finding of planning but what the query itself leaves out."""
+    kinds = Kind.LOST, Kind.DAMAGE, Kind.UNUSED, Kind.DIVERGED, Kind.REMARK
+    return [one.as_row() for one in plan.of(*kinds)]
+
+
+_MAKERS: Mapping[str, Callable[[Plan], Iterable[Row]]] = {
+    "segments": _segments,
+    "aborted": _aborted,
+    "damage": _damage,
+}

@@ -38,6 +38,13 @@ FIRST = "first"
 BEST = "best"
 
 _START = "startingoffsets"
+# Attributes of `ReadOptions` that are one option each.
+_OF_READS = {
+    "view": "view", "columns": "columns", "include_headers": "includeHeaders", "header_keys": "headerKeys",
+    "timestamp_overflow": "timestampOverflow", "mode": "mode", "check_crc": "checkCrc",
+    "max_decompressed": "maxDecompressedBytes", "replicas": "replicas", "snapshot": "snapshot",
+    "push_filters": "pushFilters",
+}  # fmt: skip
 
 NEVER = "never"
 ONCE = "once"
@@ -170,29 +177,17 @@ class ReadOptions:
         given = GivenOptions(options)
         _check_pairs(given)
         stream = StreamOptions.parse(options)
-        if stream.latest is None:
-            query = query_of(options)
-        else:
-            query = query_of({name: text for name, text in options.items() if name.lower() != _START})
+        left_out = () if stream.latest is None else (_START,)  # a query does not begin at the latest offset
+        query = query_of({name: text for name, text in options.items() if name.lower() not in left_out})
         return cls(
             paths=_paths(given),
             query=query,
             files=files_of(options),
             settings=Settings(store_settings(given.texts)),
-            view=given["view"],
-            columns=given["columns"],
-            include_headers=given["includeHeaders"],
-            header_keys=given["headerKeys"],
-            timestamp_overflow=given["timestampOverflow"],
-            mode=given["mode"],
-            check_crc=given["checkCrc"],
-            max_decompressed=given["maxDecompressedBytes"],
-            replicas=given["replicas"],
-            snapshot=given["snapshot"],
-            push_filters=given["pushFilters"],
             stream=stream,
             remarks=(*unused_options(options), *filter(None, [ignored])),
             ignored=ignored,
+            **{name: given[option] for name, option in _OF_READS.items()},
         )
 
     def for_batch(self) -> ReadOptions:

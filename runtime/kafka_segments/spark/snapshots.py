@@ -100,17 +100,9 @@ def _in_tasks(spark: SparkSession, work: Sequence[Work]) -> list[Any]:
     if not work:
         return []
     pickled = [pickle.dumps(one) for one in work]
-    if hasattr(spark, "_jsparkSession"):
-        results = spark.sparkContext.parallelize(pickled, len(pickled)).map(_do).collect()
-        return [pickle.loads(one) for one in results]
     frame = spark.createDataFrame(list(enumerate(pickled)), "number int, work binary")
     done = frame.repartition(len(pickled), "number").mapInArrow(_do_all, "number int, work binary").collect()
     return [pickle.loads(row.work) for row in sorted(done, key=lambda row: int(row.number))]
-
-
-def _do(pickled: bytes) -> bytes:
-    function, arguments = pickle.loads(pickled)
-    return pickle.dumps(function(*arguments))
 
 
 def _do_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -118,5 +110,5 @@ def _do_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     for batch in batches:
         numbers, work = batch.columns
-        results = pa.array(map(_do, work.to_pylist()), pa.binary())
-        yield pa.RecordBatch.from_arrays([numbers, results], names=["number", "work"])
+        results = [pickle.dumps(do(*arguments)) for do, arguments in map(pickle.loads, work.to_pylist())]
+        yield pa.RecordBatch.from_arrays([numbers, pa.array(results, pa.binary())], names=["number", "work"])

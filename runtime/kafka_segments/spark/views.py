@@ -1,6 +1,6 @@
 """Views other than records: a row for each batch, control record, or damaged region of a task's splits.
 
-`segments` and `aborted` come from planning alone (`planned`); their rows ride in the task.
+`segments` and `aborted` come from planning alone (`planning`); their rows ride in the task.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.query.read.batch_views import read_batches, read_control
 from kafka_segments.query.read.split_reader import Reading, read_split
-from kafka_segments.spark.planned import Row
+from kafka_segments.spark.planning import Row
 from kafka_segments.spark.policy import DamagePolicy
 from kafka_segments.spark.read_options import BEST
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kafka_segments.core.formats.file_names import PartitionNumber, TopicName
 from kafka_segments.core.formats.java import MAX_LONG
@@ -42,6 +42,9 @@ class SplitCounts:
         aborted: records of batches that were left out, of aborted and open transactions.
         last: the entry with the highest offset; None without any.
         rows_end: the offset after the highest of the rows; 0 without any.
+        batches: see `Account`.
+        num_bytes: likewise.
+        crc_failures: likewise.
     """
 
     records: int = 0
@@ -49,6 +52,9 @@ class SplitCounts:
     aborted: int = 0
     last: EntryMark | None = None
     rows_end: int = 0
+    batches: int = 0
+    num_bytes: int = 0
+    crc_failures: int = 0
 
     @property
     def end(self) -> int:
@@ -57,9 +63,8 @@ class SplitCounts:
 
     def add(self, other: SplitCounts) -> None:
         """Add the counts of other splits."""
-        self.records += other.records
-        self.control += other.control
-        self.aborted += other.aborted
+        for name in ("records", "control", "aborted", "batches", "num_bytes", "crc_failures"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.rows_end = max(self.rows_end, other.rows_end)
         if other.last is not None and (self.last is None or other.last.last_offset >= self.last.last_offset):
             self.last = other.last
@@ -151,20 +156,9 @@ class PartitionReport:
         """Whether the run took no offset of the partition, and found no damage in it."""
         return not self.account.num_offsets and not self.num_damaged
 
-    def with_findings(self, findings: Iterable[Finding]) -> PartitionReport:
-        """Return the report with more findings."""
-        return replace(self, findings=(*self.findings, *findings))
-
 
 def account_of(
-    key: tuple[str, int],
-    offsets: OffsetSpan,
-    counts: SplitCounts,
-    lost: Iterable[OffsetSpan],
-    *,
-    batches: int = 0,
-    num_bytes: int = 0,
-    crc_failures: int = 0,
+    key: tuple[str, int], offsets: OffsetSpan, counts: SplitCounts, lost: Iterable[OffsetSpan]
 ) -> Account:
     """Make the account of a range.
 
@@ -173,9 +167,6 @@ def account_of(
         offsets: the range.
         counts: of what was read.
         lost: where offsets were lost; what is outside the range, or twice, does not count.
-        batches: see `Account`.
-        num_bytes: likewise.
-        crc_failures: likewise.
 
     Raises:
         AccountError: more offsets were read than the range has.
@@ -195,7 +186,7 @@ def account_of(
             partition=key[1],
         )
     found = counts.records, counts.control, counts.aborted, absent, num_lost
-    return Account(*key, first, end, *found, batches, num_bytes, crc_failures)
+    return Account(*key, first, end, *found, counts.batches, counts.num_bytes, counts.crc_failures)
 
 
 def lost_spans(findings: Iterable[Finding], offsets: OffsetSpan) -> list[OffsetSpan]:

@@ -16,22 +16,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_segments.core.formats.file_names import is_address
 from kafka_segments.core.io.outputs import OutputFile
-from kafka_segments.core.io.stored_objects import ObjectOutput, ObjectReader, StoredObjects
+from kafka_segments.core.io.stored_objects import ObjectOutput, StoredObjects
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, StoreError, UndecidedRunError
 from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
 
 __all__ = ["StoredTableFiles", "TableFiles", "TableOutput", "is_outside", "table_files", "whole_path"]
 
 
-class StoredTableFiles:
+class StoredTableFiles(StoredObjects):
     """See `LocalTableFiles`.
 
     Args:
         settings: of stores, see `Places`.
     """
-
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        self._objects = StoredObjects(settings)
 
     def check(self, path: str, kind: type[OutputError | ReadError] = OutputError) -> str:  # noqa: ARG002
         """Return the path: a store has no links."""
@@ -40,40 +37,28 @@ class StoredTableFiles:
     def make_directory(self, path: str) -> None:
         """Do nothing: a store has no directories."""
 
-    def names(self, directory: str) -> list[str]:
-        """See `LocalTableFiles`."""
-        return self._objects.names(directory)
-
     def has(self, path: str) -> bool:
         """See `LocalTableFiles`."""
-        return self._objects.size(path) is not None
+        return self.size(path) is not None
 
     def parquet_paths(self, directory: str) -> Iterator[str]:
         """See `LocalTableFiles`."""
-        for path in sorted(self._objects.sizes(directory)):
+        for path in sorted(self.sizes(directory)):
             is_hidden = any(name.startswith(("_", ".")) for name in path.split("/")[:-1])
             if path.endswith(".parquet") and not is_hidden:
                 yield path
 
     def read(self, path: str) -> bytes:
         """See `LocalTableFiles`."""
-        found = self._objects.read(path)
+        found = super().read(path)
         if found is None:
             raise ReadError("it does not exist", path=path, errno=errno.ENOENT)
         return found
 
-    def reader(self, path: str) -> ObjectReader:
-        """See `LocalTableFiles`."""
-        return self._objects.reader(path)
-
-    def output(self, path: str) -> ObjectOutput:
-        """See `LocalTableFiles`."""
-        return self._objects.output(path)
-
     def create(self, path: str, data: bytes) -> bool:
         """See `LocalTableFiles`."""
         try:
-            return self._objects.create(path, data)
+            return super().create(path, data)
         except (OutputError, StoreError) as error:
             if error.errno == errno.EACCES:
                 raise
@@ -90,34 +75,34 @@ class StoredTableFiles:
     def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
         """See `LocalTableFiles`."""
         try:
-            left = self._objects.sizes(root)
+            left = self.sizes(root)
             if not left:
                 return  # all was copied, and the directory removed, by this process or another one
             pairs = [(f"{root}/{path}", f"{destination}/{path}") for path in paths if path in left]
-            self._copy(pairs)
+            self._bring(pairs)
             absent = [path for path in paths if path not in left]
             gone = [path for path in absent if not self.has(f"{destination}/{path}")]
             if gone:
                 raise OutputError("cannot be published: it is missing", path=f"{destination}/{gone[0]}")
-            self._objects.delete_all([f"{root}/{path}" for path in left])
+            self.delete_all([f"{root}/{path}" for path in left])
         except (OutputError, StoreError) as error:
             detail = f"{error.detail}. The run is committed: the next one publishes what is left"
             raise OutputError(detail, path=error.path, errno=error.errno) from None
 
-    def _copy(self, pairs: Sequence[tuple[str, str]]) -> None:
-        for source, target in self._objects.copy_all(pairs):
+    def _bring(self, pairs: Sequence[tuple[str, str]]) -> None:
+        for source, target in self.copy_all(pairs):
             # Another process may have published the same run, and removed its directory, meanwhile.
-            if not self.has(target) and self._objects.sizes(source.rpartition("/")[0]):
+            if not self.has(target) and self.sizes(source.rpartition("/")[0]):
                 raise OutputError("cannot be published: it is missing", path=target)
 
     def remove(self, destination: str, paths: Sequence[str]) -> None:
         """See `LocalTableFiles`."""
-        self._objects.delete_all([f"{destination}/{path}" for path in paths])
+        self.delete_all([f"{destination}/{path}" for path in paths])
 
     def remove_tree(self, directory: str) -> bool:
         """See `LocalTableFiles`."""
         try:
-            self._objects.delete_all([f"{directory}/{path}" for path in self._objects.sizes(directory)])
+            self.delete_all([f"{directory}/{path}" for path in self.sizes(directory)])
         except KafkaFormatError:
             return False
         return True
