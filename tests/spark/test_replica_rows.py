@@ -8,16 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict
 from tests.log.tiers import TOPIC_ID, aivens, copy_of, kafkas
 from tests.made import build
 from tests.spark import kafka_rows
-from tests.spark.test_reader import batches, flipped, segment
+from tests.spark.test_reader import batches, flipped, reader_of, rows_of, segment
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReplicaMismatchError
 from kafka_segments.query.read.replica_comparison import find_mismatches
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 TRANSACTIONS = kafka_rows.RECORDED / "kafka-4.3/clean/transactions-0"
 EXPECTED = [
@@ -28,11 +26,8 @@ EXPECTED = [
 
 
 def read(*paths: Path, **options: str) -> list[int]:
-    given = {"paths": json.dumps([str(path) for path in paths]), "columns": "offset", **options}
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
-    reader = source.reader(source.schema())
-    found = [batch for task in reader.partitions() for batch in reader.read(task)]
-    return [row["offset"] for batch in found for row in batch.to_pylist()]
+    named = json.dumps([str(path) for path in paths])
+    return [row["offset"] for row in rows_of(reader_of(paths=named, columns="offset", **options))]
 
 
 @pytest.mark.parametrize("make", [kafkas, aivens])
@@ -79,8 +74,7 @@ def test_copies_that_contradict_each_other_before_their_ends(tmp_path: Path) -> 
     paths = tmp_path / "one", tmp_path / "two"
     for replicas in ("first", "best", "unchecked"):
         assert read(*paths, replicas=replicas) == [0, 1, 2]
-    options = KafkaSegmentsDataSource(CaseInsensitiveDict({"paths": json.dumps([*map(str, paths)])}))
-    (task,) = options.reader(options.schema()).partitions()
+    (task,) = reader_of(paths=json.dumps([*map(str, paths)])).partitions()
     (error,) = find_mismatches((part.split for part in task.parts), Places())
     assert isinstance(error, ReplicaMismatchError) and error.offset == 1
     assert all(str(path) in str(error) for path in paths)

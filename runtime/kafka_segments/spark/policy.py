@@ -14,12 +14,16 @@ A codec that is not installed is not damage of the file: it is an error in all m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kafka_segments.core.io.loggers import get_logger
 from kafka_segments.errors import DataLossError, KafkaFormatError
 from kafka_segments.log.findings import Finding, Findings, Kind, data_loss
 from kafka_segments.log.model import Split, is_reported_before
-from kafka_segments.spark.read_options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
+from kafka_segments.spark.read_options import BEST, DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
+
+if TYPE_CHECKING:
+    from kafka_segments.query.read.split_reader import Reading
 
 __all__ = ["DamagePolicy", "apply_to_plan"]
 
@@ -46,6 +50,13 @@ class DamagePolicy(Findings):
     def __init__(self, options: ReadOptions, split: Split, is_continued: bool = False) -> None:
         super().__init__()
         self.options, self.split, self.is_continued = options, split, is_continued
+
+    def reading(self, *columns: str, max_row_size: int | None = None) -> Reading:
+        """Return how columns of the split are read; in a task alone, as this needs pyarrow."""
+        from kafka_segments.query.read.split_reader import Reading
+
+        options, is_best = self.options, self.options.replicas == BEST
+        return Reading(columns, options.check_crc, options.max_decompressed, is_best, max_row_size)
 
     def add(self, finding: Finding) -> None:
         """Raise, warn, or keep it for a row.

@@ -15,11 +15,11 @@ from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, Timesta
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.log.opening import open_stored
-from kafka_segments.query.read.split_reader import Reading, read_split
+from kafka_segments.query.read.split_reader import read_split
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.planning import Task
 from kafka_segments.spark.policy import DamagePolicy
-from kafka_segments.spark.read_options import BEST, ReadOptions
+from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.settings import task_settings
 
 __all__ = ["read_task"]
@@ -65,14 +65,7 @@ def _freeze_modules() -> None:
 def _split_rows(
     split: Split, policy: DamagePolicy, columns: RowColumns, places: Places
 ) -> Iterator[pa.RecordBatch]:
-    options = policy.options
-    reading = Reading(
-        columns.sources,
-        check_crc=options.check_crc,
-        max_decompressed=options.max_decompressed,
-        is_best=options.replicas == BEST,
-        max_row_size=_MAX_ROW_SIZE,
-    )
+    reading = policy.reading(*columns.sources, max_row_size=_MAX_ROW_SIZE)
     columns.begin(split.topic, split.partition, split.segment.file.path)
     following = split.start
     try:

@@ -15,10 +15,9 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.query.read.batch_views import read_batches, read_control
-from kafka_segments.query.read.split_reader import Reading, read_split
+from kafka_segments.query.read.split_reader import read_split
 from kafka_segments.spark.planning import Row
 from kafka_segments.spark.policy import DamagePolicy
-from kafka_segments.spark.read_options import BEST
 
 __all__ = ["read_view", "rows_as_batch"]
 
@@ -68,7 +67,7 @@ def _batches(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterato
 
 
 def _control(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in read_control(policy.split, places, _reading(policy), policy):
+    for batch in read_control(policy.split, places, policy.reading("offset"), policy):
         yield _renamed(batch, {}, policy.split, schema)
 
 
@@ -76,21 +75,11 @@ def _damage(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator
     """A row for each thing that is amiss in a range; the records are read for it, and not handed on."""
     split = policy.split
     found = Findings()
-    for _batch in read_split(split, places, _reading(policy), found):
+    for _batch in read_split(split, places, policy.reading("offset"), found):
         pass
     rows = [one.as_row() for one in found.findings if not is_reported_before(one, split, policy.is_continued)]
     if rows:
         yield rows_as_batch(rows, schema)
-
-
-def _reading(policy: DamagePolicy) -> Reading:
-    options = policy.options
-    return Reading(
-        ("offset",),
-        check_crc=options.check_crc,
-        max_decompressed=options.max_decompressed,
-        is_best=options.replicas == BEST,
-    )
 
 
 def _damage_rows(policy: DamagePolicy, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
