@@ -10,11 +10,11 @@ which may have grown.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TypeAlias
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.java import MAX_LONG
@@ -28,62 +28,15 @@ from kafka_segments.core.segment.header_summaries import HeaderSummary
 from kafka_segments.errors import CorruptIndexError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.log_files import UNOPENED, LogFile
 
-__all__ = ["HeadColumns", "IndexedOffset", "PositionCheck", "TimeCheck", "check_sanity", "open_index_checks"]
+__all__ = ["Head", "PositionCheck", "TimeCheck", "check_sanity", "open_index_checks"]
 
 _NO_TIMESTAMP = -1
 
 
-class IndexedOffset(NamedTuple):
-    """Entry of either index: an offset with its position or timestamp."""
-
-    offset: int
-    value: int
-
-
-class _Entries:
-    """Entries of an index that are not checked yet, in 16 bytes each; offsets and values do not decrease.
-
-    Args:
-        offsets: of the entries.
-        values: their positions or timestamps.
-    """
-
-    def __init__(self, offsets: Sequence[int], values: Sequence[int]) -> None:
-        self._offsets, self._values = array("q", offsets), array("q", values)
-        self._at = 0
-
-    def __bool__(self) -> bool:
-        return self._at < len(self._offsets)
-
-    @property
-    def first(self) -> IndexedOffset:
-        """The next entry."""
-        return IndexedOffset(self._offsets[self._at], self._values[self._at])
-
-    def take(self) -> IndexedOffset:
-        """Return the next entry, as checked."""
-        found = self.first
-        self._at += 1
-        return found
-
-    def end_of_values(self, last: int) -> int:
-        """Return how many entries have values up to one, those before included."""
-        return bisect_right(self._values, last, self._at)
-
-    def end_of_offsets(self, last: int) -> int:
-        """Return how many entries have offsets up to one, those before included."""
-        return bisect_right(self._offsets, last, self._at)
-
-    def columns(self, end: int) -> tuple[Any, Any]:
-        """Return offsets and values of the entries up to a number as arrays."""
-        import numpy as np
-
-        part = slice(self._at, end)
-        return np.asarray(memoryview(self._offsets)[part]), np.asarray(memoryview(self._values)[part])
-
-    def skip(self, end: int) -> None:
-        """Take the entries up to a number as checked."""
-        self._at = max(end, self._at)
+Head: TypeAlias = tuple[int, int, int | None, int, int]
+"""What the checks look at in the header of a batch: where it begins and ends; its first offset, None for a
+wrapper of magic 0 or 1, whose messages have it; the greatest possible offset of its records; its greatest
+timestamp in milliseconds, -1 for none."""
 
 
 def check_sanity(files: Sequence[LogFile], damage: Iterable[Damage] = ()) -> Iterator[KafkaFormatError]:
@@ -97,31 +50,6 @@ def check_sanity(files: Sequence[LogFile], damage: Iterable[Damage] = ()) -> Ite
         if checks:
             damaged = sorted((one.position, one.end_position) for one in damage if one.path == file.path)
             yield from _against_log(file, checks, damaged, is_newest=is_newest)
-
-
-class HeadColumns(NamedTuple):
-    """Headers of consecutive batches with increasing offsets: a numpy array of int64 for each field.
-
-    Attributes:
-        position: where each begins.
-        end_position: where it ends.
-        first_offset: base offset.
-        last_offset: of its last record.
-        max_timestamp: milliseconds; -1 for none.
-    """
-
-    position: Any
-    end_position: Any
-    first_offset: Any
-    last_offset: Any
-    max_timestamp: Any
-
-
-def _greatest_before(values: Any, before: int) -> Any:
-    """Return the greatest value before each of some values, `before` among them."""
-    import numpy as np
-
-    return np.maximum.accumulate(np.append(before, values[:-1]))
 
 
 def open_index_checks(
@@ -195,8 +123,8 @@ def _against_log(
                 is_inside = at > 0 and head.position < damaged[at - 1][1]
                 for check in list(checks):
                     if isinstance(head, Damage) or is_inside:
-                        check.damaged(head)
-                    elif (detail := check.check_up_to(head)) is not None:
+                        check.damaged(head.end_position)
+                    elif (detail := check.check((_head_of(head),))) is not None:
                         yield _wrong(detail, check.path)
                         checks.remove(check)
                 if not checks:
@@ -216,53 +144,40 @@ class PositionCheck:
 
     def __init__(self, index: OffsetIndex) -> None:
         self.path = index.path
-        self._left = _Entries(index.offsets, index.positions)
+        self._offsets, self._positions = array("q", index.offsets), array("q", [*index.positions, MAX_LONG])
+        self._at = 0
         self._reached = -1
         self._end_position = 0
 
-    def damaged(self, region: Damage | HeaderSummary) -> None:
-        """Skip the entries that lead into a region."""
-        while self._left and self._left.first.value < region.end_position:
-            self._left.take()
+    def damaged(self, end_position: int) -> None:
+        """Skip the entries that lead into a region with this end."""
+        self._at = bisect_left(self._positions, end_position, self._at)
 
-    def check_up_to(self, head: HeaderSummary) -> str | None:
-        """Check the entries up to a batch; return the first error."""
-        while self._left and self._left.first.value <= head.position:
-            offset, position = self._left.take()
-            if position < head.position:
-                return f"an entry says that offset {offset} is at position {position}, where no batch begins"
-            if self._reached >= offset:
-                return f"an entry says that offset {offset} is at position {position}; it is before that"
-            if head.first_offset is not None and head.first_offset > offset:
-                what = f"an entry says that offset {offset} is at position {position}"
-                return f"{what}; the batch there begins with {head.first_offset}"
-        self._reached = max(self._reached, head.last_offset)
-        self._end_position = head.end_position
+    def check(self, heads: Iterable[Head]) -> str | None:
+        """Check the entries up to the last of some batches; return the first error."""
+        following, reached = self._positions[self._at], self._reached
+        for position, end_position, first_offset, last_offset, _timestamp in heads:
+            while following <= position:
+                offset = self._offsets[self._at]
+                what = f"an entry says that offset {offset} is at position {following}"
+                if following < position:
+                    return f"{what}, where no batch begins"
+                if reached >= offset:
+                    return f"{what}; it is before that"
+                if first_offset is not None and first_offset > offset:
+                    return f"{what}; the batch there begins with {first_offset}"
+                self._at += 1
+                following = self._positions[self._at]
+            reached = max(reached, last_offset)
+            self._end_position = end_position
+        self._reached = reached
         return None
-
-    def pass_table(self, heads: HeadColumns) -> bool:
-        """Check the entries up to the last batch of a table at once; where one is wrong, do nothing.
-
-        Returns:
-            Whether all are right; else `check_up_to` each of the batches.
-        """
-        end = self._left.end_of_values(int(heads.position[-1]))
-        before = _greatest_before(heads.last_offset, self._reached)
-        offsets, positions = self._left.columns(end)
-        if len(offsets):
-            at = heads.position.searchsorted(positions)
-            is_wrong = (heads.position[at] != positions) | (before[at] >= offsets)
-            if (is_wrong | (heads.first_offset[at] > offsets)).any():
-                return False
-        self._left.skip(end)
-        self._reached = max(int(before[-1]), int(heads.last_offset[-1]))
-        self._end_position = int(heads.end_position[-1])
-        return True
 
     def check_rest(self, *, is_newest: bool) -> str | None:  # noqa: ARG002
         """Check the entries after the last batch; return the first error."""
-        if self._left and self._left.first.value < self._end_position:
-            offset, position = self._left.first
+        position = self._positions[self._at]
+        if position < self._end_position:
+            offset = self._offsets[self._at]
             return f"an entry says that offset {offset} is at position {position}, where no batch begins"
         return None
 
@@ -277,50 +192,46 @@ class TimeCheck:
 
     def __init__(self, index: TimeIndex) -> None:
         self.path, self.num_padding = index.path, index.num_padding
-        self._left = _Entries(index.offsets, index.timestamps)
+        self._offsets, self._timestamps = array("q", [*index.offsets, MAX_LONG]), array("q", index.timestamps)
+        self._at = 0
         self._greatest = _NO_TIMESTAMP
         self._is_damaged = False
 
-    def damaged(self, _region: Damage | HeaderSummary) -> None:
+    def damaged(self, _end_position: int) -> None:
         """Note that batches are missing."""
         self._is_damaged = True
 
-    def check_up_to(self, head: HeaderSummary) -> str | None:
-        """Check the entries up to a batch; return the first error."""
-        while self._left and self._left.first.offset <= head.last_offset:
-            offset, timestamp = self._left.take()
-            what = f"an entry says that the greatest timestamp up to offset {offset} is {timestamp}"
-            if self._greatest > timestamp:
-                return f"{what}; it is {self._greatest}"
-            is_inside = head.first_offset is None or head.first_offset <= offset
-            if is_inside and head.max_timestamp != timestamp:
-                return f"{what}; the batch there has {head.max_timestamp}"
-            if not is_inside and not self._is_damaged:
-                return f"{what}; no batch has that offset"
-        self._greatest = max(self._greatest, head.max_timestamp)
+    def check(self, heads: Iterable[Head]) -> str | None:
+        """Check the entries up to the last of some batches; return the first error."""
+        following, greatest = self._offsets[self._at], self._greatest
+        for _position, _end, first_offset, last_offset, max_timestamp in heads:
+            while following <= last_offset and self._at < len(self._timestamps):
+                timestamp = self._timestamps[self._at]
+                what = f"an entry says that the greatest timestamp up to offset {following} is {timestamp}"
+                if greatest > timestamp:
+                    return f"{what}; it is {greatest}"
+                is_inside = first_offset is None or first_offset <= following
+                if is_inside and max_timestamp != timestamp:
+                    return f"{what}; the batch there has {max_timestamp}"
+                if not is_inside and not self._is_damaged:
+                    return f"{what}; no batch has that offset"
+                self._at += 1
+                following = self._offsets[self._at]
+            greatest = max(greatest, max_timestamp)
+        self._greatest = greatest
         return None
-
-    def pass_table(self, heads: HeadColumns) -> bool:
-        """Check the entries up to the last batch of a table at once, as `PositionCheck.pass_table`."""
-        end = self._left.end_of_offsets(int(heads.last_offset[-1]))
-        before = _greatest_before(heads.max_timestamp, self._greatest)
-        offsets, timestamps = self._left.columns(end)
-        if len(offsets):
-            at = heads.last_offset.searchsorted(offsets)
-            is_wrong = (heads.first_offset[at] > offsets) | (heads.max_timestamp[at] != timestamps)
-            if (is_wrong | (before[at] > timestamps)).any():
-                return False
-        self._left.skip(end)
-        self._greatest = max(int(before[-1]), int(heads.max_timestamp[-1]))
-        return True
 
     def check_rest(self, *, is_newest: bool) -> str | None:
         """Check the entries after the last batch; return the first error."""
-        if self._left and not self._is_damaged and not is_newest:
-            offset, timestamp = self._left.first
+        if self._at < len(self._timestamps) and not self._is_damaged and not is_newest:
+            offset, timestamp = self._offsets[self._at], self._timestamps[self._at]
             what = f"an entry says that the greatest timestamp up to offset {offset} is {timestamp}"
             return f"{what}; no batch has that offset"
         return None
+
+
+def _head_of(head: HeaderSummary) -> Head:
+    return head.position, head.end_position, head.first_offset, head.last_offset, head.max_timestamp
 
 
 def _wrong(detail: str, path: str) -> CorruptIndexError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.continuity import Extent, SegmentContents
-from kafka_segments.core.segment.header_summaries import HeaderSummary
 from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
 from kafka_segments.core.segment.verified.verifying import iter_verified
@@ -32,7 +31,7 @@ from kafka_segments.errors import (
     UnsupportedMagicError,
     raise_unless_file_at_fault,
 )
-from kafka_segments.log.index_sanity import HeadColumns, PositionCheck, TimeCheck, open_index_checks
+from kafka_segments.log.index_sanity import Head, PositionCheck, TimeCheck, open_index_checks
 from kafka_segments.log.log_files import UNOPENED, LogFile
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
@@ -193,7 +192,7 @@ class _OneSegment:
         elif isinstance(event, VerifiedEntry):
             self._is_damaged_after = False
             self._checks.entry(event)
-            self._check_indexes(event)
+            self._check_indexes((_head_of(event),))
             self._move(event.end_position)
         else:
             self._table(event)
@@ -202,29 +201,16 @@ class _OneSegment:
         from kafka_segments.verify.table_checks import check_table
 
         self._is_damaged_after = False
-        is_ordered = check_table(self._checks, table)
-        if self._indexes:
-            self._check_indexes_of(table, is_ordered=is_ordered)
+        check_table(self._checks, table)
+        self._check_indexes(table.heads())
         self._move(int(table.entries.column("end_position")[-1]))
 
-    def _check_indexes_of(self, table: VerifiedTable, *, is_ordered: bool) -> None:
-        columns = (table.entries.column("position"), table.entries.column("end_position"))
-        heads = HeadColumns(*columns, table.first_offset, table.last_offset, table.max_timestamp)
-        rest = [one for one in self._indexes if not (is_ordered and one.pass_table(heads))]
-        for entry in table.rows() if rest else ():
-            self._check_indexes(entry, rest)
-
-    def _check_indexes(
-        self, entry: VerifiedEntry, among: list[PositionCheck | TimeCheck] | None = None
-    ) -> None:
-        head = _head_of(entry)
-        for check in list(self._indexes if among is None else among):
-            detail = check.check_up_to(head)
+    def _check_indexes(self, heads: Iterable[Head]) -> None:
+        for check in list(self._indexes):
+            detail = check.check(heads)
             if detail is not None:
                 self._wrong_index(check.path, detail)
                 self._indexes.remove(check)
-                if among is not None:
-                    among.remove(check)
 
     def _wrong_index(self, path: str, detail: str, error: KafkaFormatError | None = None) -> None:
         check = "time-index" if path.endswith(".timeindex") else "offset-index"
@@ -239,7 +225,7 @@ class _OneSegment:
         self._move(damage.end_position)
         self._checks.damaged()
         for check in self._indexes:
-            check.damaged(damage)
+            check.damaged(damage.end_position)
         if self._checks.first_offset is None:
             self._is_damaged_before = True
         self._is_damaged_after = True
@@ -291,13 +277,6 @@ class _OneSegment:
         )
 
 
-def _head_of(entry: VerifiedEntry) -> HeaderSummary:
-    is_wrapper = entry.num_records is None
-    return HeaderSummary(
-        entry.position,
-        entry.end_position,
-        None if is_wrapper else entry.first_offset,
-        entry.last_offset,
-        entry.max_timestamp,
-        False,
-    )
+def _head_of(entry: VerifiedEntry) -> Head:
+    first = None if entry.num_records is None else entry.first_offset
+    return entry.position, entry.end_position, first, entry.last_offset, entry.max_timestamp

@@ -19,14 +19,13 @@ __all__ = ["check_table"]
 _LARGEST_SEQUENCE = (1 << 31) - 1
 
 
-def check_table(checks: EntryChecks, table: VerifiedTable) -> bool:
-    """Check the entries of a table; return whether it passed as a whole, and so is in order."""
+def check_table(checks: EntryChecks, table: VerifiedTable) -> None:
+    """Check the entries of a table, as a whole if it passes."""
     if _passes(checks, table):
         _go_on(checks, table)
-        return True
+        return
     for entry in table.rows():
         checks.entry(entry)
-    return False
 
 
 def _passes(checks: EntryChecks, table: VerifiedTable) -> bool:

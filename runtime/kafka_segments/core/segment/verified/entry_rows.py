@@ -123,6 +123,14 @@ class VerifiedTable:
         columns = self.first_offset, self.last_offset, self.greatest_timestamp, self.has_ordered_records
         return VerifiedTable(entries, *(column[part] for column in columns))
 
+    def heads(self) -> list[tuple[int, int, int | None, int, int]]:
+        """Return of each position, end position, first offset (None for a wrapper), last offset, timestamp."""
+        firsts: list[int | None] = self.first_offset.tolist()
+        for row in np.flatnonzero(self.entries.is_wrapper()).tolist():
+            firsts[row] = None
+        places = self.entries.values("position"), self.entries.values("end_position")
+        return list(zip(*places, firsts, self.last_offset.tolist(), self.max_timestamp.tolist(), strict=True))
+
     def rows(self) -> Iterator[VerifiedEntry]:
         """Yield the entries one by one."""
         columns = (
