@@ -10,8 +10,17 @@ from functools import partial
 
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
-from kafka_segments.cli.ls_lines import Listing, listing_lines
-from kafka_segments.cli.ls_rows import LEVELS, SORT_KEYS, ListRow, row_of, rows_at, sorted_rows
+from kafka_segments.cli.ls_rows import (
+    LEVELS,
+    SORT_KEYS,
+    ListRow,
+    csv_of,
+    listing_lines,
+    row_of,
+    rows_at,
+    sorted_rows,
+)
+from kafka_segments.cli.output import print_lines
 from kafka_segments.cli.sources import paths_of, places_of
 from kafka_segments.core.formats.file_names import real_path
 from kafka_segments.core.io.filesystems import Places
@@ -87,7 +96,6 @@ def run(arguments: argparse.Namespace) -> int:
         segments = list(_rows(places, copies, read, arguments.jobs, show))
     rows = sorted_rows(rows_at(arguments.level, segments), arguments.sort, is_reversed=arguments.reverse)
     findings = [one for copy in copies for one in copy.findings]
-    listing = Listing(arguments.level, rows, rows_at("total", segments), skipped, findings)
     for row in segments:
         for error in row.errors:
             console.say(f"{error if error.path else error.with_context(path=row.path)}")
@@ -98,7 +106,14 @@ def run(arguments: argparse.Namespace) -> int:
         status = max(status, console.FINDINGS)
     for other in (*skipped, *of_kinds(findings, *LEFT_OUT_KINDS)):
         console.say(str(other))
-    console.print_all(listing_lines(listing, arguments.format, is_human=not arguments.bytes))
+    with console.printing():
+        if arguments.format == "csv":
+            console.write(csv_of(rows).encode())
+        else:
+            (total,) = rows_at("total", segments)
+            is_human = not arguments.bytes
+            lines = listing_lines(arguments.level, rows, total, skipped, findings, is_human=is_human)
+            print_lines(lines, arguments.format)
     return status
 
 

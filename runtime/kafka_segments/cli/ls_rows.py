@@ -1,15 +1,29 @@
-"""Rows of `ls`: figures of segments, summed for copies, partitions and topics."""
+"""Rows of `ls`: figures of segments, summed for copies, partitions and topics, and how they are printed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
+from kafka_segments.cli.jobs import size_words
+from kafka_segments.cli.output import (
+    Line,
+    attributes_of,
+    csv_text,
+    error_values,
+    left_out_values,
+    line_values,
+    table_lines,
+)
+from kafka_segments.cli.text import counted, moment_words
 from kafka_segments.errors import KafkaFormatError
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
 from kafka_segments.log.model import PartitionCopy, StoredSegment
-from kafka_segments.log.segment_figures import SegmentFigures
+from kafka_segments.log.segment_figures import SegmentFigures, codec_name
+from kafka_segments.log.skipped_files import SkippedFiles
 
-__all__ = ["LEVELS", "SORT_KEYS", "ListRow", "row_of", "rows_at", "sorted_rows"]
+__all__ = ["LEVELS", "SORT_KEYS", "ListRow", "csv_of", "listing_lines", "row_of", "rows_at", "sorted_rows"]
 
 LEVELS = ("topics", "partitions", "copies", "segments")
 """What a row may stand for."""
@@ -22,6 +36,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "copies": ("topic", "partition", "directory"),
     "segments": ("topic", "partition", "directory", "base_offset"),
 }
+_TITLES = ("segments", "start", "end", "size", "first time", "last time", "codecs", "formats", "records")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +49,6 @@ class ListRow:
         directory: of the copy.
         path: of the segment.
         base_offset: likewise, by its name.
-        is_exact: whether all figures are from all headers.
         num_topics: topics in it.
         num_partitions: their partitions.
         num_copies: directories of these.
@@ -45,12 +59,13 @@ class ListRow:
         end_offset: the offset after the last one.
         first_timestamp: milliseconds; None if unknown.
         max_timestamp: likewise.
-        codecs: bytes by number of the codec; 0 if they were not counted.
-        magics: likewise, by format.
         num_batches: batches, messages and wrappers; None if they were not counted.
         num_records: likewise.
         num_old_segments: segments in which magic 0 or 1 was seen.
         num_old_bytes: their bytes.
+        codecs: bytes by number of the codec; 0 if they were not counted.
+        magics: likewise, by format.
+        is_exact: whether all figures are from all headers.
         errors: what could not be read.
     """
 
@@ -59,7 +74,6 @@ class ListRow:
     directory: str | None
     path: str | None
     base_offset: int | None
-    is_exact: bool
     num_topics: int
     num_partitions: int
     num_copies: int
@@ -70,12 +84,13 @@ class ListRow:
     end_offset: int | None
     first_timestamp: int | None
     max_timestamp: int | None
-    codecs: Mapping[int, int]
-    magics: Mapping[int, int]
     num_batches: int | None
     num_records: int | None
-    num_old_segments: int = 0
-    num_old_bytes: int = 0
+    num_old_segments: int
+    num_old_bytes: int
+    codecs: Mapping[int, int]
+    magics: Mapping[int, int]
+    is_exact: bool
     errors: tuple[KafkaFormatError, ...] = field(default=(), compare=False)
 
     @property
@@ -86,6 +101,9 @@ class ListRow:
         if self.topic is None:
             return "total"
         return self.topic if self.partition is None else f"{self.topic}-{self.partition}"
+
+
+_COLUMNS = tuple(one.name for one in fields(ListRow))[: -len(("codecs", "magics", "is_exact", "errors"))]
 
 
 def row_of(copy: PartitionCopy, segment: StoredSegment, figures: SegmentFigures) -> ListRow:
@@ -128,37 +146,27 @@ def rows_at(level: str, segments: Sequence[ListRow]) -> list[ListRow]:
 
 def _summed(rows: Sequence[ListRow], num_names: int) -> ListRow:
     """The sum of rows of segments; the first `num_names` of topic, partition and directory are theirs all."""
-    first = rows[0] if rows else None
-    topic, partition, directory = (
-        None if first is None or num_names <= place else getattr(first, name)
-        for place, name in enumerate(("topic", "partition", "directory"))
-    )
-    partitions = {(row.topic, row.partition) for row in rows}
-    has_offsets = num_names >= len(("topic", "partition"))
+    names = ("topic", "partition", "directory")
+    found: dict[str, Any] = dict.fromkeys((*names, "path", "base_offset"))
+    found |= attributes_of(rows[0], *names[:num_names]) if rows else {}
+    found |= {name: how([getattr(row, name) for row in rows]) for name, how in _SUMS.items()}
+    if num_names < len(("topic", "partition")):
+        found |= {"start_offset": None, "end_offset": None}
     return ListRow(
-        topic,
-        partition,
-        directory,
-        None,
-        None,
-        all(row.is_exact for row in rows),
-        len({row.topic for row in rows}),
-        len(partitions),
-        len({row.directory for row in rows}),
-        len(rows),
-        sum(row.num_bytes for row in rows),
-        sum(row.num_bytes_beside for row in rows),
-        min((row.start_offset or 0 for row in rows), default=None) if has_offsets else None,
-        max((row.end_offset or 0 for row in rows), default=None) if has_offsets else None,
-        min((row.first_timestamp for row in rows if row.first_timestamp is not None), default=None),
-        max((row.max_timestamp for row in rows if row.max_timestamp is not None), default=None),
-        _counted([row.codecs for row in rows]),
-        _counted([row.magics for row in rows]),
-        _total([row.num_batches for row in rows]),
-        _total([row.num_records for row in rows]),
-        sum(row.num_old_segments for row in rows),
-        sum(row.num_old_bytes for row in rows),
+        **found,
+        num_topics=len({row.topic for row in rows}),
+        num_partitions=len({(row.topic, row.partition) for row in rows}),
+        num_copies=len({row.directory for row in rows}),
+        num_segments=len(rows),
     )
+
+
+def _least(numbers: Iterable[int | None]) -> int | None:
+    return min((one for one in numbers if one is not None), default=None)
+
+
+def _greatest(numbers: Iterable[int | None]) -> int | None:
+    return max((one for one in numbers if one is not None), default=None)
 
 
 def _counted(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
@@ -172,6 +180,24 @@ def _counted(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
 def _total(numbers: Sequence[int | None]) -> int | None:
     known = [number for number in numbers if number is not None]
     return sum(known) if len(known) == len(numbers) else None
+
+
+_SUMS: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "num_bytes": sum,
+    "num_bytes_beside": sum,
+    "start_offset": _least,
+    "end_offset": _greatest,
+    "first_timestamp": _least,
+    "max_timestamp": _greatest,
+    "num_batches": _total,
+    "num_records": _total,
+    "num_old_segments": sum,
+    "num_old_bytes": sum,
+    "codecs": _counted,
+    "magics": _counted,
+    "is_exact": all,
+}
+"""What the figures of several rows are together."""
 
 
 def sorted_rows(rows: Sequence[ListRow], key: str, *, is_reversed: bool) -> list[ListRow]:
@@ -192,3 +218,110 @@ def sorted_rows(rows: Sequence[ListRow], key: str, *, is_reversed: bool) -> list
         return -1 if found is None else int(found)
 
     return sorted(rows, key=value, reverse=is_reversed)
+
+
+def listing_lines(
+    level: str,
+    rows: Sequence[ListRow],
+    total: ListRow,
+    skipped: Iterable[SkippedFiles],
+    findings: Sequence[Finding],
+    *,
+    is_human: bool,
+) -> Iterator[Line]:
+    """Yield lines for rows and what was not read: objects for programs, a table for people.
+
+    Args:
+        level: what a row stands for.
+        rows: in their order.
+        total: one row of all.
+        skipped: files and directories that a broker would not read.
+        findings: of the copies.
+        is_human: sizes with units, in text.
+    """
+    if rows:  # else nothing could be listed, and errors have said so
+        for text in _table(level, rows, total, is_human=is_human):
+            yield Line(None, text)
+    kind = {"copies": "copy"}.get(level, level[:-1])
+    yield from (Line(_values(kind, row)) for row in rows)
+    yield from (Line(line_values("passed_over", other, "paths", "why")) for other in skipped)
+    for one in of_kinds(findings, *LEFT_OUT_KINDS):
+        yield Line({"type": "left_out"} | left_out_values([one]))
+    for error in filter(None, (one.error for one in of_kinds(findings, Kind.UNUSED))):
+        yield Line({"type": "finding"} | error_values(error))
+    yield Line(_values("total", total))
+
+
+def _values(kind: str, row: ListRow) -> dict[str, Any]:
+    codecs = {codec_name(number): size for number, size in row.codecs.items()}
+    magics = {str(magic): size for magic, size in row.magics.items()}
+    errors = ({"error": type(one).__name__} | attributes_of(one, "position", "detail") for one in row.errors)
+    return line_values(
+        kind,
+        row,
+        *_COLUMNS,
+        codecs=list(codecs),
+        magics=list(row.magics),
+        bytes_by_codec=codecs if row.is_exact else None,
+        bytes_by_magic=magics if row.is_exact else None,
+        read=_read(row),
+        errors=list(errors),
+    )
+
+
+def _read(row: ListRow) -> str:
+    """What the figures are made of."""
+    return "headers" if row.is_exact else "ends"
+
+
+def csv_of(rows: Iterable[ListRow]) -> str:
+    """Return rows as CSV."""
+    titles = (*_COLUMNS, "codecs", "magics", "read")
+    made = ((*attributes_of(row, *_COLUMNS).values(), _codecs(row), _magics(row), _read(row)) for row in rows)
+    return csv_text(titles, made)
+
+
+def _codecs(row: ListRow) -> str:
+    return " ".join(map(codec_name, row.codecs))
+
+
+def _magics(row: ListRow) -> str:
+    return " ".join(map(str, row.magics))
+
+
+def _table(level: str, rows: Sequence[ListRow], total: ListRow, *, is_human: bool) -> Iterator[str]:
+    titles = [level, *_TITLES[: None if total.is_exact else -1]]
+    texts = [_texts(row, is_human=is_human)[: len(titles)] for row in (*rows, total)]
+    yield from table_lines(titles, texts[:-1], texts[-1])
+    how = "" if total.is_exact else "; codecs, formats and times are those of their ends (--headers: of all)"
+    beside, old = _size(total.num_bytes_beside, is_human), _size(total.num_old_bytes, is_human)
+    yield (
+        f"{counted(total.num_topics, 'topic')}, {counted(total.num_partitions, 'partition')} in "
+        f"{counted(total.num_copies, 'directory', 'directories')}; files beside segments: {beside}{how}"
+    )
+    if not total.num_old_segments:
+        return
+    topics = sorted({row.topic or "" for row in rows if row.num_old_segments})
+    yield (
+        f"magic 0 or 1: {counted(total.num_old_segments, 'segment')}, {old}, in {', '.join(topics)}. Kafka "
+        "4 serves these messages as they are, and converts them for no client (KIP-724); `kafka-segments "
+        "convert --to-magic 2` rewrites a segment"
+    )
+
+
+def _texts(row: ListRow, *, is_human: bool) -> list[str]:
+    numbers = row.num_segments, row.start_offset, row.end_offset
+    times = row.first_timestamp, row.max_timestamp
+    return [
+        row.name,
+        *("" if number is None else str(number) for number in numbers),
+        _size(row.num_bytes, is_human),
+        *(moment_words(-1 if one is None else one) for one in times),
+        _codecs(row) or "-",
+        _magics(row) or "-",
+        "-" if row.num_records is None else str(row.num_records),
+    ]
+
+
+def _size(num_bytes: int, is_human: bool) -> str:
+    return size_words(num_bytes) if is_human else str(num_bytes)
