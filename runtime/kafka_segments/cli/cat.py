@@ -49,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--null", metavar="TEXT", help="text in place of null; default: null, or a hyphen with --base64"
     )
-    parser.add_argument("--base64", action="store_true", help="print keys, values and headers in base64")
+    parsing.add_flag(parser, "--base64", "print keys, values and headers in base64")
     add_selection_options(parser)
     parsing.add_count(parser, "--limit", "stop after N records")
     add_isolation_option(parser)

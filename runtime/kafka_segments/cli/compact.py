@@ -38,10 +38,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="256m",
         help="approximate size of the new files; larger files are left alone; default: 256m",
     )
-    parser.add_argument(
+    parsing.add_flag(
+        parser,
         "--bloom-filter",
-        action="store_true",
-        help="write a bloom filter of the keys into each new file; otherwise new files have none",
+        "write a bloom filter of the keys into each new file; otherwise new files have none",
     )
     parsing.add_named_options(parser)
     add_engine_options(parser)

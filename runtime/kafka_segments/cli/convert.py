@@ -51,6 +51,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--report", choices=("jsonl", "text"), default="text", help="format of the report; default: text"
     )
+    _add_format_options(parser)
+    parsing.add_examples(
+        parser,
+        (
+            "convert old/t-0/00000000000000000000.log new.log --to-magic 2",
+            "messages of magic 0 or 1 become batches",
+        ),
+        (
+            "convert t-0/00000000000000000000.log small.log --codec zstd:19",
+            "the same records, in fewer bytes",
+        ),
+    )
+    parser.set_defaults(run=run)
+
+
+def _add_format_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that are for some formats only."""
     parser.add_argument(
         "--first-offset",
         type=int,
@@ -66,29 +83,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="BYTES",
         help="to magic 2: bytes of messages per batch; 0 makes one batch of each message; default: 16384",
     )
-    parser.add_argument(
+    parsing.add_flag(
+        parser,
         "--experimental-magic3",
-        action="store_true",
-        help="convert to magic 3, a proposal that Kafka discarded, or back to 2; brokers and clients cannot "
+        "convert to magic 3, a proposal that Kafka discarded, or back to 2; brokers and clients cannot "
         "read it",
     )
-    parser.add_argument(
-        "--metadata-first",
-        action="store_true",
-        help="to magic 3: use the layout with the metadata of all records before keys and values",
-    )
-    parsing.add_examples(
+    parsing.add_flag(
         parser,
-        (
-            "convert old/t-0/00000000000000000000.log new.log --to-magic 2",
-            "messages of magic 0 or 1 become batches",
-        ),
-        (
-            "convert t-0/00000000000000000000.log small.log --codec zstd:19",
-            "the same records, in fewer bytes",
-        ),
+        "--metadata-first",
+        "to magic 3: use the layout with the metadata of all records before keys and values",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

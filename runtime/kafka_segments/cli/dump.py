@@ -44,16 +44,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "(all its segments, in order); paths or addresses; - reads standard input",
     )
     parsing.add_format(parser)
-    parser.add_argument("--headers-only", action="store_true", help="print batches, but no records")
+    parsing.add_flag(parser, "--headers-only", "print batches, but no records")
     parser.add_argument(
         "--offsets", metavar="A:B", help="only records with A <= offset < B; either may be left out"
     )
     parsing.add_no_crc(parser, "do not compute checksums (crc_valid is null)")
     add_isolation_option(parser)
-    parser.add_argument(
+    parsing.add_flag(
+        parser,
         "--experimental-magic3",
-        action="store_true",
-        help="also read batches of magic 3, a proposal that Kafka discarded; not for other files, where one "
+        "also read batches of magic 3, a proposal that Kafka discarded; not for other files, where one "
         "wrong bit can make a batch look like magic 3",
     )
     parsing.add_named_options(parser)

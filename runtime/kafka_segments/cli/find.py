@@ -57,9 +57,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_isolation_option(parser)
     _add_output_options(parser)
     checks = parser.add_mutually_exclusive_group()
-    checks.add_argument(
-        "--all-crc", action="store_true", help="verify the checksums of all batches, to find all damage"
-    )
+    parsing.add_flag(checks, "--all-crc", "verify the checksums of all batches, to find all damage")
     parsing.add_no_crc(checks)
     parsing.add_count(
         parser, "--jobs", "number of processes; the output keeps the order of the files", default=1
@@ -118,7 +116,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="default: text, for people; jsonl prints the lines of dump",
     )
-    parser.add_argument("--count", action="store_true", help="print only the number of records")
+    parsing.add_flag(parser, "--count", "print only the number of records")
     parsing.add_count(parser, "--limit", "stop after N records")
     parser.add_argument(
         "--to-segment",

@@ -65,10 +65,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_run_file_options(parser)
     add_engine_options(parser)
     add_progress_option(parser)
-    parser.add_argument(
-        "--timings",
-        action="store_true",
-        help="print how long Spark's start and the whole run took (to standard error)",
+    parsing.add_flag(
+        parser, "--timings", "print how long Spark's start and the whole run took (to standard error)"
     )
     parsing.add_examples(
         parser,
@@ -126,9 +124,7 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
         metavar="|".join(DIVISIONS),
         help="also divide files by the date, or date and hour, of the records' timestamps (UTC)",
     )
-    parser.add_argument(
-        "--bloom-filter", action="store_true", help="write a bloom filter of the keys into each file"
-    )
+    parsing.add_flag(parser, "--bloom-filter", "write a bloom filter of the keys into each file")
 
 
 def _add_run_file_options(parser: argparse.ArgumentParser) -> None:

@@ -30,26 +30,19 @@ __all__ = ["check_is_log", "checked_file", "is_single_file", "refuse_other_file"
 _READERS = "kafka_segments.core.segment.beside.index_files"
 _MAX_LEN_HEAD = tarfile.BLOCKSIZE
 _PIPED = "FILE | kafka-segments dump -"
-_INDEX_NAME = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
-_BY_SUFFIX = {
-    "index": ("an offset index", f"{_READERS}.read_offset_index"),
-    "timeindex": ("a time index", f"{_READERS}.read_time_index"),
-    "txnindex": ("a transaction index", f"{_READERS}.read_transaction_index"),
-    "snapshot": ("a snapshot of producers", f"{_READERS}.read_producer_snapshot"),
-}
-_BY_NAME = {
-    "partition.metadata": (
-        "the topic's id",
-        f"{_READERS}.read_partition_metadata",
-    ),
-    "leader-epoch-checkpoint": (
-        "a checkpoint of leader epochs",
-        f"{_READERS}.read_leader_epochs",
-    ),
-    "meta.properties": ("the broker's properties, as text", "any editor"),
-    ".lock": ("a broker's lock file", None),
-    ".kafka_cleanshutdown": ("the marker file of a clean shutdown", None),
-}
+# Names of other files beside segments, what they are, and what reads them.
+_BY_NAME = (
+    (r"[0-9]{20}\.index", "an offset index", f"{_READERS}.read_offset_index"),
+    (r"[0-9]{20}\.timeindex", "a time index", f"{_READERS}.read_time_index"),
+    (r"[0-9]{20}\.txnindex", "a transaction index", f"{_READERS}.read_transaction_index"),
+    (r"[0-9]{20}\.snapshot", "a snapshot of producers", f"{_READERS}.read_producer_snapshot"),
+    (r"partition\.metadata", "the topic's id", f"{_READERS}.read_partition_metadata"),
+    ("leader-epoch-checkpoint", "a checkpoint of leader epochs", f"{_READERS}.read_leader_epochs"),
+    ("(?s:.*)-offset-checkpoint", "a checkpoint of offsets, as text", "any editor"),
+    (r"meta\.properties", "the broker's properties, as text", "any editor"),
+    (r"\.lock", "a broker's lock file", None),
+    (r"\.kafka_cleanshutdown", "the marker file of a clean shutdown", None),
+)
 
 
 def _read_gzip(head: bytes) -> None:
@@ -81,13 +74,10 @@ def refuse_other_file(path: str) -> None:
     name = os.path.basename(path)
     if path == "-" or SEGMENT_NAME.fullmatch(name) or not os.path.isfile(path):
         return
-    match = _INDEX_NAME.fullmatch(name)
-    kind, reader = _BY_SUFFIX.get(match[1], ("", None)) if match else _BY_NAME.get(name, ("", None))
-    if name.endswith("-offset-checkpoint"):
-        kind, reader = "a checkpoint of offsets, as text", "any editor"
-    if kind:
-        what_reads = f"; read it with {reader}" if reader else ""
-        raise OptionError(f"this is {kind}, not a log{what_reads}", path=path)
+    for pattern, kind, reader in _BY_NAME:
+        if re.fullmatch(pattern, name):
+            what_reads = f"; read it with {reader}" if reader else ""
+            raise OptionError(f"this is {kind}, not a log{what_reads}", path=path)
     head = _head(path)
     for read, what, command in _BY_HEAD:
         if len(head) > formats.LEN_PREFIX and _has_format(read, head):

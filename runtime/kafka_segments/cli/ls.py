@@ -61,14 +61,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     levels.add_argument(
         "-l", dest="level", action="store_const", const="segments", help="short for --level segments"
     )
-    parser.add_argument(
+    parsing.add_flag(
+        parser,
         "--headers",
-        action="store_true",
-        help="read all headers, for exact numbers of batches and records, and bytes by codec and format",
+        "read all headers, for exact numbers of batches and records, and bytes by codec and format",
     )
     parser.add_argument("--sort", choices=SORT_KEYS, default="name", help="order of lines; default: name")
     parser.add_argument("-r", "--reverse", action="store_true", help="reverse the order")
-    parser.add_argument("--bytes", action="store_true", help="print sizes as numbers of bytes")
+    parsing.add_flag(parser, "--bytes", "print sizes as numbers of bytes")
     parsing.add_format(parser, "csv")
     parsing.add_count(parser, "--jobs", "number of segments to read at a time", default=1)
     parsing.add_named_options(parser)

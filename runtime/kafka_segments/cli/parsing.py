@@ -20,6 +20,7 @@ __all__ = [
     "add_count",
     "add_examples",
     "add_files",
+    "add_flag",
     "add_format",
     "add_named_options",
     "add_no_crc",
@@ -192,6 +193,11 @@ def add_format(
 ) -> None:
     """Add `--format`: text, JSON lines or another one."""
     parser.add_argument("--format", choices=(*others, "jsonl", "text"), default="text", help=about)
+
+
+def add_flag(parser: argparse._ActionsContainer, flag: str, about: str) -> None:
+    """Add an option without a value; False unless it is given."""
+    parser.add_argument(flag, action="store_true", help=about)
 
 
 def add_no_crc(parser: argparse._ActionsContainer, about: str = "do not verify batch checksums") -> None:

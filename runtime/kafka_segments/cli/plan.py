@@ -73,10 +73,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--snapshot", metavar="FILE", help="plan from a snapshot instead of SRC")
     parser.add_argument("--take-snapshot", metavar="FILE", help="write a snapshot of SRC to this file")
-    parser.add_argument(
+    parsing.add_flag(
+        parser,
         "--compare-copies",
-        action="store_true",
-        help="also compare the batch headers of all copies (replicas, disks, tiers) of what is read, and "
+        "also compare the batch headers of all copies (replicas, disks, tiers) of what is read, and "
         "report sound batches that differ; this reads every copy, also in object stores",
     )
     parsing.add_format(parser)

@@ -51,10 +51,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="the page to write: a file that does not exist"
     )
-    parser.add_argument(
+    parsing.add_flag(
+        parser,
         "--with-payload",
-        action="store_true",
-        help="also show the bytes of damaged places, and the first and last messages of each partition that "
+        "also show the bytes of damaged places, and the first and last messages of each partition that "
         "is shown in detail: keys, values and headers",
     )
     parsing.add_no_crc(parser, "do not verify batch checksums: damage inside batches is not found")

@@ -52,9 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="DEST",
         help="a new or empty directory, outside the sources; not with --dry-run",
     )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="write nothing; print the manifest on standard output"
-    )
+    parsing.add_flag(parser, "--dry-run", "write nothing; print the manifest on standard output")
     parser.add_argument(
         "--retention-ms",
         type=int,

@@ -27,10 +27,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "parsers of kafka-segments are generated. The schemas are in the public domain (CC0).",
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_list(verbs)
+    _add_export(verbs)
+
+
+def _add_list(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     listing = verbs.add_parser("list", help="list the schemas", description="List the schemas.")
     parsing.add_format(listing)
     parsing.add_examples(listing, ("schemas list", "each schema, and the files that it reads"))
     listing.set_defaults(run=run_list)
+
+
+def _add_export(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     export = verbs.add_parser(
         "export",
         help="write the schemas into a directory",
@@ -44,16 +52,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export.add_argument("directory", metavar="DIR", help="a new or empty directory")
     made = export.add_mutually_exclusive_group()
     made.add_argument("--language", choices=tuple(LANGUAGES), metavar="LANGUAGE", help=", ".join(LANGUAGES))
-    made.add_argument(
+    parsing.add_flag(
+        made,
         "--webide",
-        action="store_true",
-        help="write files for the Kaitai Web IDE: schemas, samples, instructions, and FILEs cut to a size "
+        "write files for the Kaitai Web IDE: schemas, samples, instructions, and FILEs cut to a size "
         "that a browser can load (exit status 1: damage was found in one)",
     )
-    made.add_argument(
+    parsing.add_flag(
+        made,
         "--gallery",
-        action="store_true",
-        help="write what the format gallery of Kaitai Struct accepts: the schemas without the keys that "
+        "write what the format gallery of Kaitai Struct accepts: the schemas without the keys that "
         "only kafka-segments reads, one file for record batches without imports, and samples",
     )
     export.add_argument(

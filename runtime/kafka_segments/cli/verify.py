@@ -73,11 +73,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _add_circumstances(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what is known of the cluster."""
-    parser.add_argument(
-        "--live",
-        action="store_true",
-        help="a broker is running: do not report what it is still writing",
-    )
+    parsing.add_flag(parser, "--live", "a broker is running: do not report what it is still writing")
     parsing.add_no_crc(parser, "do not compute checksums (check crc)")
     parser.add_argument(
         "--max-batch-bytes",
