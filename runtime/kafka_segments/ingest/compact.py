@@ -27,13 +27,13 @@ from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettin
 from kafka_segments.ingest.runs.table_files import TableFiles, is_outside, whole_path
 from kafka_segments.ingest.tables.table_base import DELETED_ROWS, Table
 
-__all__ = ["RewriteTask", "Rewritten", "check_untouched", "compact"]
+__all__ = ["RewriteResult", "RewriteTask", "check_untouched", "compact"]
 
 _BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewriteResult:
     """Result of a `RewriteTask`.
 
     Attributes:
@@ -74,7 +74,7 @@ class RewriteTask:
         """Size of the files."""
         return sum(file.num_bytes for file in self.files)
 
-    def run(self) -> Rewritten:
+    def run(self) -> RewriteResult:
         """Write the file; what is cut is sorted by offset also where others have written another order.
 
         Raises:
@@ -90,7 +90,7 @@ class RewriteTask:
             kept = found[found < self.end]
             num_found, expected = len(found), len(kept)
             if expected in (0, num_found):
-                return Rewritten(self.files, own if expected else None, num_found)
+                return RewriteResult(self.files, own if expected else None, num_found)
             first, last = int(kept.min()), int(kept.max())
         path = f"{os.path.dirname(own.path)}/{first:020}-{uuid.uuid4().hex}.parquet"
         target = f"{self.root}/{path}"
@@ -101,7 +101,7 @@ class RewriteTask:
             words = f"{output.num_rows} rows were read from files that have {expected}"
             raise OutputError(words, path=own.path)
         new = DataFile(path, own.topic, own.partition, expected, output.size, first, last)
-        return Rewritten(self.files, new, num_found)
+        return RewriteResult(self.files, new, num_found)
 
     def _path(self, file: DataFile) -> str:
         return whole_path(self.destination, file.path)

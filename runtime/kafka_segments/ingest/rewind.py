@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from kafka_segments.core.io.jobs import Engine
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.committing import committing
-from kafka_segments.ingest.compact import RewriteTask, Rewritten, check_untouched
+from kafka_segments.ingest.compact import RewriteResult, RewriteTask, check_untouched
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.ingest.runs.run_log import History, files_by_partition, read_history
 from kafka_segments.ingest.runs.run_state import (
@@ -77,7 +77,7 @@ def rewind(
         return []
     with committing(table, history.newest.number) as new:
         tasks = [task for one in cuts for task in one.tasks(table, history.newest.settings, new.root)]
-        made: dict[object, list[Rewritten]] = {}
+        made: dict[object, list[RewriteResult]] = {}
         for one in engine.run(tasks):
             made.setdefault((one.old[0].topic, one.old[0].partition), []).append(one)
         for cut in cuts:
@@ -162,7 +162,7 @@ class _Cut:
         own = table.destination, table.log.files, root
         return [RewriteTask(*own, (one,), settings, self._end) for one in self._uncertain]
 
-    def take(self, made: Iterable[Rewritten]) -> None:
+    def take(self, made: Iterable[RewriteResult]) -> None:
         """Add what the tasks have made."""
         for one in made:
             self._count(one.num_found, 0 if one.new is None else one.new.num_rows)
