@@ -10,7 +10,7 @@ from construct import ConstructError, EnumInteger, EnumIntegerString
 from kaitaistruct import KaitaiStream, KaitaiStructError
 from tests.codegen.trees import Job, _camel, _tree, python_class
 
-from kafka_segments_generated.construct._support import Struct, Tree
+from kafka_segments_generated.construct._support import Tree
 
 
 def construct_of(schema: str) -> Any:
@@ -21,9 +21,12 @@ def construct_of(schema: str) -> Any:
 
 def parse(schema: str, params: tuple[Any, ...], data: bytes, **more: Any) -> Any:
     """Parse with parameters by position, as the Kaitai classes take them."""
-    found = construct_of(schema)
-    names = list(found.params) if isinstance(found, Struct) else []
-    return found.parse(data, **dict(zip(names, params, strict=True)), **more)
+    return _parsed(construct_of(schema), params, data, **more)
+
+
+def _parsed(declared: Any, params: tuple[Any, ...], data: bytes, **more: Any) -> Any:
+    names = getattr(declared, "params", ())
+    return declared.parse(data, **dict(zip(names, params, strict=True)), **more)
 
 
 def construct_tree(job: Job) -> Any:
@@ -63,16 +66,22 @@ def _member(value: Tree, name: str) -> Any:
 
 
 def assert_same_trees(data: bytes, schema: str = "kafka_log_segment", params: tuple[Any, ...] = ()) -> None:
-    """The Kaitai class and the Construct declaration make the same of any bytes, or both refuse a part."""
+    """The two targets of a schema make the same of any bytes, or both refuse a part."""
+    same_trees(data, python_class(schema), construct_of(schema), *params)
+
+
+def same_trees(data: bytes, cls: Any, declared: Any, *params: Any) -> bool:
+    """Check that a Kaitai class and a declaration make the same of bytes; return whether they take them."""
     try:
-        expected = _tree(python_class(schema)(*params, KaitaiStream(BytesIO(data))))
-    except (KaitaiStructError, EOFError) as error:
+        expected = _tree(cls(*params, KaitaiStream(BytesIO(data))))
+    except (KaitaiStructError, EOFError, UnicodeDecodeError) as error:
         expected = {"error": str(error)}
     try:
-        found = tree_of(parse(schema, params, data))
+        found = tree_of(_parsed(declared, params, data))
     except ConstructError as error:
         found = {"error": str(error)}
     assert _without_words(found) == _without_words(expected), data.hex()
+    return "error" not in found
 
 
 def _without_words(tree: Any) -> Any:
