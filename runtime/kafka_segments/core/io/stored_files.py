@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from kafka_segments.core.io.filesystem import FileEntry, PlacedSource
 from kafka_segments.core.io.readahead import AheadSource
 from kafka_segments.core.io.store_requests import CHANGED, Patience
 from kafka_segments.core.io.store_settings import hdfs_arguments, secrets_of
-from kafka_segments.core.io.stores import library, object_store
+from kafka_segments.core.io.stores import library, object_store, said_by
 from kafka_segments.errors import MissingExtraError, OptionError, ReadError, StoreError
 
 __all__ = ["HadoopFiles", "RemoteFiles"]
-
-T = TypeVar("T")
 
 _LEN_CHUNK = 256 << 10  # bytes that arrive at once
 _SILENCE = 10.0  # seconds in which nothing arrives
@@ -107,19 +106,15 @@ class RemoteFiles:
         return AheadSource(_StoredObject(self._store, _key(path), address, self._patience), end)
 
     def _file(self, found: Mapping[str, Any]) -> FileEntry:
-        path, size, modified = found["path"], found["size"], found["last_modified"]
-        identity = _identity_of(size, int(modified.timestamp()))
-        name = path.rpartition("/")[2]
-        return FileEntry(f"{self._prefix}/{path}", name, False, size, _ns_of(modified), identity)
+        path, size, seconds = found["path"], found["size"], found["last_modified"].timestamp()
+        name, modified_ns = path.rpartition("/")[2], int(seconds * 1000) * 10**6
+        identity = _identity_of(size, int(seconds))
+        return FileEntry(f"{self._prefix}/{path}", name, False, size, modified_ns, identity)
 
     def _directory(self, path: str) -> FileEntry:
         path = path.rstrip("/")
         name = path.rpartition("/")[2] or self._bucket
         return FileEntry(f"{self._prefix}/{path}", name, True, 0, 0, "")
-
-
-def _ns_of(moment: datetime) -> int:
-    return int(moment.timestamp()) * _NS + moment.microsecond * 1000
 
 
 class _StoredObject:
@@ -201,44 +196,44 @@ class HadoopFiles:
         except ImportError as error:
             message = "reading from hdfs needs pyarrow: pip install 'kafka-segments[arrow]'"
             raise MissingExtraError(message, extra="arrow") from error
-        self._prefix = prefix
-        self._system: Any = _of_hdfs(prefix, lambda: fs.HadoopFileSystem(**arguments))
+        self._prefix, self._ask = prefix, partial(_of_hdfs, secrets_of(settings))
+        self._system: Any = self._ask(prefix, lambda: fs.HadoopFileSystem(**arguments))
 
     def entries(self, directory: str) -> list[FileEntry]:
         """List a directory, by name."""
         from pyarrow.fs import FileSelector
 
-        selector, address = FileSelector(directory or "/"), f"{self._prefix}{directory}"
-        found = _of_hdfs(address, lambda: self._system.get_file_info(selector))
+        selector, address = FileSelector(directory.rstrip("/") or "/"), f"{self._prefix}{directory}"
+        found = self._ask(address, lambda: self._system.get_file_info(selector))
         return sorted(map(self._entry, found), key=lambda entry: entry.name)
 
     def entry(self, path: str) -> FileEntry | None:
         """Look up a file or directory; None if it does not exist."""
         address = f"{self._prefix}{path}"
-        info = _of_hdfs(address, lambda: self._system.get_file_info(path or "/"))
+        info = self._ask(address, lambda: self._system.get_file_info(path.rstrip("/") or "/"))
         return self._entry(info) if str(info.type.name) != "NotFound" else None
 
     def open(self, path: str, end: int | None = None) -> PlacedSource:
         """Open a file for reading, probably up to `end`."""
         address = f"{self._prefix}{path}"
         _refuse_directory(path, address)
-        info = _of_hdfs(address, lambda: self._system.get_file_info(path))
-        opened = _of_hdfs(address, lambda: self._system.open_input_file(path))
-        return AheadSource(_HadoopFile(opened, address, self._entry(info).identity), end)
+        info = self._ask(address, lambda: self._system.get_file_info(path))
+        opened = self._ask(address, lambda: self._system.open_input_file(path))
+        return AheadSource(_HadoopFile(opened, address, self._entry(info).identity, self._ask), end)
 
     def _entry(self, info: Any) -> FileEntry:
         is_directory = str(info.type.name) == "Directory"
         size, modified_ns = info.size or 0, info.mtime_ns or 0
         identity = "" if is_directory else _identity_of(size, modified_ns // _NS)
-        name = info.base_name or self._prefix
-        return FileEntry(f"{self._prefix}{info.path}", name, is_directory, size, modified_ns, identity)
+        name, path = info.base_name or self._prefix, f"{self._prefix}/{info.path.lstrip('/')}"
+        return FileEntry(path, name, is_directory, size, modified_ns, identity)
 
 
 class _HadoopFile:
     """A file of HDFS, for `AheadSource`; pyarrow closes it when it is no longer used."""
 
-    def __init__(self, opened: Any, address: str, identity: str) -> None:
-        self._opened = opened
+    def __init__(self, opened: Any, address: str, identity: str, ask: Callable[..., Any]) -> None:
+        self._opened, self._ask = opened, ask
         self.address, self.size, self.identity = address, opened.size(), identity
 
     async def fetch(self, position: int, view: memoryview) -> None:
@@ -250,11 +245,16 @@ class _HadoopFile:
             if len(data) < len(view):
                 raise StoreError(CHANGED, errno=errno.ESTALE, path=self.address)
 
-        await asyncio.to_thread(_of_hdfs, self.address, read)
+        await asyncio.to_thread(self._ask, self.address, read, StoreError)
 
 
-def _of_hdfs(address: str, ask: Callable[[], T]) -> T:
-    """Ask libhdfs, and convert its errors."""
+def _of_hdfs(
+    secrets: Sequence[str],
+    address: str,
+    ask: Callable[[], Any],
+    absent: type[ReadError | StoreError] = ReadError,
+) -> Any:
+    """Ask libhdfs, and convert its errors; `absent` is that of a missing file."""
     from pyarrow import ArrowException
 
     try:
@@ -264,7 +264,7 @@ def _of_hdfs(address: str, ask: Callable[[], T]) -> T:
     except (OSError, ValueError, ArrowException) as error:
         if isinstance(error, StoreError):
             raise
-        text = " ".join(str(error).split())
-        detail, code = _NO_HDFS if "Unable to load lib" in text else f"the store failed: {text}", errno.EIO
-    kind = ReadError if code == errno.ENOENT else StoreError
+        text, code = said_by(error, secrets), errno.EIO
+        detail = _NO_HDFS if "Unable to load lib" in text else f"the store failed: {text}"
+    kind = absent if code == errno.ENOENT else StoreError
     raise kind(detail, errno=code, path=address)
