@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.opened_files import GivenFiles, Readable, fast_rows_if_there, file_opener
+from kafka_segments.cli.opened_files import GivenFiles, Readable, fast_rows_if_there
 from kafka_segments.cli.selection import add_isolation_option, add_selection_options, conditions_of
 from kafka_segments.cli.sources import places_of
 from kafka_segments.core.formats.entries import Damage, Record
@@ -77,15 +78,13 @@ def run(arguments: argparse.Namespace) -> int:
     text = f"{{{arguments.what}}}" if arguments.template is None else arguments.template
     template = Template(text, null=unescaped(null), is_base64=arguments.base64)
     conditions = conditions_of(arguments)
-    files = GivenFiles(places_of(arguments), arguments.files)
+    check_crc = arguments.check_crc
+    files = GivenFiles(places_of(arguments), arguments.files, arguments.isolation, check_crc=check_crc)
     cat = _Cat(files, conditions, template, unescaped(arguments.delimiter), arguments.limit)
-    with (
-        console.printing(),
-        file_opener(files, arguments.isolation, {"check_crc": arguments.check_crc}) as open_file,
-    ):
+    with closing(files), console.printing():
         for one in files.found:
             if not cat.is_over:
-                files.read(open_file, one, cat.segment)
+                files.read(one, cat.segment)
         cat.flush()
         if not cat.is_over:
             files.report_gaps(conditions.touches)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
 from kafka_segments.cli import console, jsonl, parsing, text
-from kafka_segments.cli.opened_files import Event, GivenFiles, Open, Readable, fast_rows_if_there, file_opener
+from kafka_segments.cli.opened_files import Event, GivenFiles, Readable, fast_rows_if_there
 from kafka_segments.cli.selection import add_isolation_option, offsets_of
 from kafka_segments.cli.sources import GivenFile, places_of
 from kafka_segments.core.formats.entries import Batch, Damage, Record
@@ -97,19 +98,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     asked = None if arguments.offsets is None else Conditions((), *offsets_of(arguments.offsets))
     is_text = arguments.format == "text"
-    options = {"check_crc": arguments.check_crc, "headers_only": arguments.headers_only}
     is_experimental = arguments.experimental_magic3
     if is_experimental and arguments.isolation == "read_committed":
         raise OptionError("--experimental-magic3 reads files one by one, without --isolation read_committed")
     if arguments.headers_only and arguments.check_crc:
         console.say("--headers-only does not verify checksums: damage inside batches is not found")
-    files = GivenFiles(places_of(arguments), arguments.files)
-    dump = _Dump(files, asked, is_text=is_text, headers_only=arguments.headers_only)
-    with (
-        console.printing(),
-        file_opener(files, arguments.isolation, options, is_experimental=is_experimental) as open_file,
-    ):
-        dump.all(open_file)
+    files = GivenFiles(
+        places_of(arguments),
+        arguments.files,
+        arguments.isolation,
+        is_experimental=is_experimental,
+        check_crc=arguments.check_crc,
+        headers_only=arguments.headers_only,
+    )
+    with closing(files), console.printing():
+        _Dump(files, asked, is_text=is_text, headers_only=arguments.headers_only).all()
         console.flush()
         if not is_experimental:  # the headers of other segments are read as Kafka's own formats
             files.report_gaps((asked or Conditions()).touches)
@@ -161,12 +164,12 @@ class _Dump:
         self._rows = ManyRows(fast_rows_if_there)
         self._span = _Span()
 
-    def all(self, open_file: Open) -> None:
+    def all(self) -> None:
         """Print files; report those that cannot be opened on standard error."""
         for one in self._files.found:
             if self._is_text and len(self._files.found) > 1 and isinstance(one, GivenFile):
                 console.write(text.file_line(one.path))
-            self._files.read(open_file, one, self._segment)
+            self._files.read(one, self._segment)
         if self._asked is None or self._span.num_shown:
             return
         start, end = ("" if one is None else one for one in (self._asked.start, self._asked.end))

@@ -14,7 +14,7 @@ from kafka_segments.cli import console, parsing
 from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
-from kafka_segments.cli.opened_files import CommittedFiles, GivenFiles
+from kafka_segments.cli.opened_files import GivenFiles
 from kafka_segments.cli.selection import add_isolation_option, add_selection_options, conditions_of
 from kafka_segments.cli.sources import GivenFile, places_of
 from kafka_segments.core.formats.entries import Batch, Damage
@@ -131,7 +131,8 @@ def run(arguments: argparse.Namespace) -> int:
     conditions = _conditions(arguments)
     places = places_of(arguments)
     with console.waiting("listing segments"):
-        files = GivenFiles(places, arguments.files)
+        check_crc = arguments.check_crc
+        files = GivenFiles(places, arguments.files, arguments.isolation, check_crc=check_crc)
     is_committed = arguments.isolation == "read_committed"
     if "-" in arguments.files and (arguments.to_segment is not None or arguments.jobs > 1 or is_committed):
         why = "standard input is read only once: write it to a file for --to-segment, --jobs or --isolation"
@@ -142,12 +143,8 @@ def run(arguments: argparse.Namespace) -> int:
     output = output_of(arguments.format, directory=arguments.to_segment, is_count=arguments.count)
     find = _Find(files, conditions, output, arguments)
     with closing(output), console.printing():
-        with ExitStack() as stack:
-            show = _progress(arguments, stack)
-            if is_committed:
-                options = {"check_crc": arguments.check_crc}
-                find.committed = stack.enter_context(CommittedFiles(files, options))
-            find.search(show)
+        with closing(files), ExitStack() as stack:
+            find.search(_progress(arguments, stack))
         output.finish(find.counts)
     return files.status
 
@@ -201,7 +198,7 @@ class _Find:
         self._checked: Checked = "candidates" if arguments.check_crc else "none"
         if arguments.all_crc:
             self._checked = "all"
-        self.committed: CommittedFiles | None = None
+        self._is_committed = arguments.isolation == "read_committed"
         self._task = FileTask(files.places, conditions, self._checked)
         # Text has damage in its place; if both streams are terminals, that is enough.
         self._is_repeated = (
@@ -235,9 +232,9 @@ class _Find:
                 return bytes(source.read(batch.position, batch.size))
 
         view: IsolatedSegment | None = None
-        if self.committed is not None:
+        if self._is_committed:
             try:
-                with self.committed.open(file) as view:  # its answers need no open file
+                with self._files.open_committed(file) as view:  # its answers need no open file
                     pass
             except KafkaFormatError as error:
                 self._files.refuse(error.with_context(path=error.path or file.path))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
-from typing import Protocol
+from contextlib import AbstractContextManager
 
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.formats.file_names import directory_of, is_address
-from kafka_segments.core.formats.on_damage import OnDamage
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.records.batch_records import Rows
 from kafka_segments.core.segment.scan.misplaced_batches import MisplacedBatches
@@ -27,76 +24,13 @@ from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.replicas import resolve
 
-__all__ = ["CommittedFiles", "Event", "GivenFiles", "Open", "Readable", "fast_rows_if_there", "file_opener"]
+__all__ = ["Event", "GivenFiles", "Readable", "fast_rows_if_there"]
 
 Event = Batch | Record | Damage | Padding
 
 
-class Readable(Protocol):
-    """A segment, or an isolated view of one."""
-
-    @property
-    def path(self) -> str: ...
-
-    def iter_events(
-        self,
-        *,
-        on_damage: OnDamage = "raise",
-        wanted: Callable[[Batch], bool] | None = None,
-        rows: Rows | None = None,
-    ) -> Iterator[Event]: ...
-
-
-Open = Callable[[GivenFile], AbstractContextManager[Readable]]
-
-
-class CommittedFiles:
-    """Opener of files at `read_committed`; consecutive files of a partition share its transactions."""
-
-    def __init__(self, files: GivenFiles, options: dict[str, bool]) -> None:
-        self._files, self._options = files, options
-        self._partition: Partition | None = None
-
-    def __enter__(self) -> CommittedFiles:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self._partition is not None:
-            self._partition.close()
-
-    def open(self, file: GivenFile) -> AbstractContextManager[IsolatedSegment]:
-        """Open a file; those of a partition's directory are refused in any case if they are not files."""
-        path = file.path
-        if self._partition is None or not self._partition.holds(path):
-            if self._partition is not None:
-                self._partition.close()
-            self._partition = open_partition_of(self._files.places, path, self._files.log_in, **self._options)
-            if not self._partition.is_whole:
-                console.say(
-                    f"{path}: not a live segment in a partition's directory, so transactions are judged by "
-                    "this file alone; nothing is printed of one that ends elsewhere"
-                )
-        return self._partition.open_isolated(path)
-
-
-@contextmanager
-def file_opener(
-    files: GivenFiles, isolation: str, options: dict[str, bool], *, is_experimental: bool = False
-) -> Iterator[Open]:
-    """Yield what opens files at an isolation level."""
-    if isolation == "read_committed":
-        with CommittedFiles(files, options) as committed:
-            yield committed.open
-    else:
-        yield partial(_open_given, files.places, options, is_experimental)
-
-
-def _open_given(places: Places, options: dict[str, bool], is_experimental: bool, file: GivenFile) -> Segment:
-    """Open a file; what was found in a directory and is no regular file is refused."""
-    if file.segment is not None and not is_experimental:
-        return open_segment_of(places, file.segment, **options)
-    source = places.open(file.path) if is_address(file.path) else file.path
-    return open_segment(source, closes_source=True, **options, experimental_magic3=is_experimental)
+Readable = Segment | IsolatedSegment
+"""A segment, or what a consumer of committed records receives of one."""
 
 
 class GivenFiles:
@@ -106,16 +40,38 @@ class GivenFiles:
         places: opens them.
         found: in their order; or what is wrong with a path that was given.
         status: the greatest exit status of what was read so far.
+
+    Args:
+        places: opens them.
+        given: paths, addresses and patterns.
+        isolation: `read_committed` or `read_uncommitted`.
+        is_experimental: of batches of magic 3, too.
+        options: see `open_segment_of`.
     """
 
-    def __init__(self, places: Places, given: Sequence[str]) -> None:
+    def __init__(
+        self,
+        places: Places,
+        given: Sequence[str],
+        isolation: str,
+        *,
+        is_experimental: bool = False,
+        **options: bool,
+    ) -> None:
         self.places = places
+        self._isolation, self._is_experimental, self._options = isolation, is_experimental, options
         self._copies: list[PartitionCopy] = []
         self.found = list(files_of(places, given, self._copies))
         self._logs: dict[str, PartitionLog] = {}
+        self._partition: Partition | None = None
         self.status = console.CLEAN
         self._said: set[str] = set()
         self._seen: dict[str, MisplacedBatches] = {}
+
+    def close(self) -> None:
+        """Close the partition that is open for its transactions."""
+        if self._partition is not None:
+            self._partition.close()
 
     def there(self) -> list[GivenFile]:
         """Return those that were found."""
@@ -150,9 +106,30 @@ class GivenFiles:
         self._said.add(str(error))
         self.note(console.NOT_OPENED)
 
-    def read(
-        self, open_file: Open, file: GivenFile | KafkaFormatError, work: Callable[[Readable], None]
-    ) -> None:
+    def open_committed(self, file: GivenFile) -> AbstractContextManager[IsolatedSegment]:
+        """Open a file at `read_committed`; consecutive files of a partition share its transactions."""
+        path = file.path
+        if self._partition is None or not self._partition.holds(path):
+            self.close()
+            self._partition = open_partition_of(self.places, path, self.log_in, **self._options)
+            if not self._partition.is_whole:
+                console.say(
+                    f"{path}: not a live segment in a partition's directory, so transactions are judged by "
+                    "this file alone; nothing is printed of one that ends elsewhere"
+                )
+        return self._partition.open_isolated(path)
+
+    def _open(self, file: GivenFile) -> AbstractContextManager[Readable]:
+        """Open a file; what was found in a directory and is no regular file is refused."""
+        if self._isolation == "read_committed":
+            return self.open_committed(file)
+        if file.segment is not None and not self._is_experimental:
+            return open_segment_of(self.places, file.segment, **self._options)
+        source = self.places.open(file.path) if is_address(file.path) else file.path
+        is_experimental = self._is_experimental
+        return open_segment(source, closes_source=True, **self._options, experimental_magic3=is_experimental)
+
+    def read(self, file: GivenFile | KafkaFormatError, work: Callable[[Readable], None]) -> None:
         """Open a file and do some work with it; what is wrong with the file is reported.
 
         One that was given by its own name has to be a log.
@@ -166,7 +143,7 @@ class GivenFiles:
         try:
             if file.segment is None:
                 refuse_other_file(file.path)
-            with open_file(file) as segment:
+            with self._open(file) as segment:
                 if isinstance(segment, Segment) and file.segment is None:
                     check_is_log(segment)
                 work(segment)
