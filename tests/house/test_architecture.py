@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -83,23 +84,39 @@ def test_modules_that_the_page_names_exist() -> None:
     assert missing == []
 
 
-def test_modules_that_the_page_names_by_room_exist() -> None:
-    text = PAGE.read_text(encoding="utf-8").split("## Where is ...?")[1].split("\n## ")[0]
-    missing, found = [], 0
-    for part in text.split("\n\n**")[1:]:
-        room, *names = re.findall(r"`([a-z_0-9/]+)`", part)
-        folder = next((one for one in (RUNTIME / room, ROOT / room) if one.is_dir()), None)
-        if folder is not None:
-            there = [(folder / name).is_dir() or (folder / f"{name}.py").exists() for name in names]
-            missing += [f"{room}{name}" for name, is_there in zip(names, there, strict=True) if not is_there]
-            found += sum(there)
-    assert missing == []
-    assert found > 150
+def places_named(text: str) -> Iterator[tuple[str, list[Path]]]:
+    """Each name of a file or folder in the tables of the page, and where it may be.
+
+    A name without a folder is in the folder that was named before it in its row.
+    """
+    for row in re.findall(r"^\| .*", text, flags=re.MULTILINE):
+        folder = ""
+        for name in re.findall(r"`([a-z_0-9./]+)`", row.split(" | ")[-1]):
+            path = name if "/" in name else f"{folder}{name}"
+            folder = path[: path.rindex("/") + 1] if "/" in path else folder
+            yield (
+                path,
+                [root / f"{path.rstrip('/')}{ending}" for root in (RUNTIME, ROOT) for ending in ("", ".py")],
+            )
+
+
+def test_places_that_the_tables_name_exist() -> None:
+    found = list(places_named(PAGE.read_text(encoding="utf-8").split("## The concepts")[1]))
+    assert [path for path, places in found if not any(place.exists() for place in places)] == []
+    assert len(found) > 60
+    assert not any(
+        place.exists() for place in dict(places_named("| x | `core/io/nowhere` |"))["core/io/nowhere"]
+    )
+
+
+def test_the_page_has_two_pages() -> None:
+    assert PAGE.read_text(encoding="utf-8").count("\n") <= 150
 
 
 def test_every_tool_is_on_the_page_or_in_the_makefile() -> None:
-    text = PAGE.read_text(encoding="utf-8") + (ROOT / "Makefile").read_text(encoding="utf-8")
-    tools = [f"tools/{path.name}" for path in (ROOT / "tools").iterdir() if path.is_file()]
+    pages = ROOT / "tools" / "README.md", ROOT / "Makefile"
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    tools = [path.name for path in (ROOT / "tools").iterdir() if path.is_file() and path.suffix != ".md"]
     assert [one for one in tools if one not in text] == []
 
 

@@ -99,7 +99,6 @@ def linked_pages(page: Path) -> set[Path]:
 
 # Longer than a guide may be, as one looks things up in them.
 REFERENCES = {
-    "docs/architecture.md",
     "docs/conversions.md",
     "docs/ingest-reference.md",
     "docs/sizes-reference.md",

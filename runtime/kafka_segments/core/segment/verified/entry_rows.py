@@ -124,7 +124,7 @@ class VerifiedTable:
         return VerifiedTable(entries, *(column[part] for column in columns))
 
     def heads(self) -> list[tuple[int, int, int | None, int, int]]:
-        """Return of each position, end position, first offset (None for a wrapper), last offset, timestamp."""
+        """Return position, end, first offset (None for a wrapper), last offset, timestamp of each entry."""
         firsts: list[int | None] = self.first_offset.tolist()
         for row in np.flatnonzero(self.entries.is_wrapper()).tolist():
             firsts[row] = None
