@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from tests.bench_spark.corpus import NUM_VALUES, record_batch, timed
+from tests.ingest.ingested import request_of
 
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.job import ingest
-from kafka_segments.ingest.run_plan import Request, plan_ingest
+from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.query.query_options import query_of
 
 # Those of Spark's `kafka` source; topic and partition are in the directories' names.
@@ -48,7 +49,7 @@ def ingest_into(spark: SparkSession, read: dict[str, Any], folder: str) -> None:
     """One run of `ingest`."""
     options = read["options"]
     query = query_of({name: value for name, value in options.items() if name != "destination"})
-    request = Request((read["path"],), options.get("destination", folder), query, COLUMNS)
+    request = request_of((read["path"],), options.get("destination", folder), query, COLUMNS)
     ingest(plan_ingest(request), SessionEngine(spark))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ import pytest
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
+from kafka_segments.ingest.run_plan import Request
+from kafka_segments.ingest.runs.run_state import TableSettings
+from kafka_segments.query.query import Query
 
 Table = dict[tuple[str, int], dict[str, str]]
 Run = Callable[..., tuple[int, Table, str]]
@@ -51,6 +54,18 @@ def parquet_rows(destination: Path) -> list[kafka_rows.Row]:
     data = pyarrow.dataset.dataset(destination, partitioning=partitioning)
     rows = kafka_rows.of_parquet(data.to_table())
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
+
+
+def request_of(
+    sources: tuple[str, ...],
+    destination: str,
+    query: Query,
+    columns: Sequence[str],
+    kind: str = "parquet",
+    **more: Any,
+) -> Request:
+    """What a run is asked to do."""
+    return Request(sources, destination, query, TableSettings(kind, tuple(columns), query.isolation), **more)
 
 
 def in_order(table: pa.Table) -> pa.Table:

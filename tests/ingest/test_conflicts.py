@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ingest.ingested import Run, parquet_rows
+from tests.ingest.ingested import Run, parquet_rows, request_of
 from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
@@ -17,13 +17,13 @@ from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError, OutputError
 from kafka_segments.ingest.compact import compact
 from kafka_segments.ingest.job import ingest
-from kafka_segments.ingest.run_plan import IngestPlan, Request, plan_ingest
+from kafka_segments.ingest.run_plan import IngestPlan, plan_ingest
 from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.query import Query
 
 
 def planned(logs: Path, out: Path) -> IngestPlan:
-    return plan_ingest(Request((str(logs),), str(out), Query(), tuple(SCHEMA.names)))
+    return plan_ingest(request_of((str(logs),), str(out), Query(), tuple(SCHEMA.names)))
 
 
 class Meanwhile:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.forms import pick
+from tests.ingest.ingested import request_of
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
@@ -22,7 +23,7 @@ from kafka_segments.core.io.jobs import LocalEngine, in_processes
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import OutputError, TimestampRangeError
 from kafka_segments.ingest.job import ingest
-from kafka_segments.ingest.run_plan import Request, plan_ingest
+from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.query.query import Query, Topics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,7 +158,7 @@ def test_processes_write_the_bytes_of_one(tmp_path: Path, name: str, monkeypatch
     query, source = Query(topics=Topics(names=topics)), (str(kafka_rows.RECORDED / name),)
     accounts = []
     for number in (1, 2):
-        request = Request(source, str(tmp_path / str(number)), query, tuple(SCHEMA.names))
+        request = request_of(source, str(tmp_path / str(number)), query, tuple(SCHEMA.names))
         accounts.append(ingest(plan_ingest(request), LocalEngine(number)).run.accounts)
     assert accounts[0] == accounts[1]
     assert contents(tmp_path / "1") == contents(tmp_path / "2")

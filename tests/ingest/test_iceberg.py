@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 from tests.forms import pick
-from tests.ingest.ingested import Run, fail, in_order, not_internal, rows_in_millis
+from tests.ingest.ingested import Run, fail, in_order, not_internal, request_of, rows_in_millis
 from tests.ingest.killed import run_killed
 from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
@@ -22,7 +22,7 @@ from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError
 from kafka_segments.ingest.job import ingest as ingest_run
-from kafka_segments.ingest.run_plan import Request, plan_ingest
+from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.query import Query
@@ -193,7 +193,7 @@ def test_a_run_is_added_once_by_many_at_once(
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(iceberg_table.IcebergTable, "_add", lambda self, run: None)
-        plan = plan_ingest(Request((str(logs),), str(out), Query(), tuple(SCHEMA.names), kind="iceberg"))
+        plan = plan_ingest(request_of((str(logs),), str(out), Query(), tuple(SCHEMA.names), kind="iceberg"))
         ingest_run(plan, LocalEngine(1))
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(publish, [out] * 6))
@@ -269,7 +269,7 @@ def test_a_compaction_that_another_has_overtaken_changes_nothing(
 def test_the_second_of_two_runs_is_refused(audit: Run, logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     plans = [
-        plan_ingest(Request((str(logs),), str(out), Query(), tuple(SCHEMA.names), kind="iceberg"))
+        plan_ingest(request_of((str(logs),), str(out), Query(), tuple(SCHEMA.names), kind="iceberg"))
         for _ in range(2)
     ]
     ingest_run(plans[0], LocalEngine(1))

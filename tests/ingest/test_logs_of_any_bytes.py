@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 from tests import forms
 from tests.damage.edits import apply
+from tests.ingest.ingested import request_of
 from tests.mutations import cases
 from tests.mutations.found import FOUND
 
@@ -21,7 +22,7 @@ from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.errors import TruncatedLogError
 from kafka_segments.ingest import splits
 from kafka_segments.ingest.job import ingest
-from kafka_segments.ingest.run_plan import Request, plan_ingest
+from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.ingest.runs.account import Account
 from kafka_segments.query.query import Limits, Query
 
@@ -34,7 +35,7 @@ NAME = "00000000000000000000.log"
 
 def account(sources: Path, destination: Path) -> Account:
     """Run `ingest`; return the account of its one partition."""
-    request = Request((str(sources),), str(destination), Query(fail_on_data_loss=False), COLUMNS)
+    request = request_of((str(sources),), str(destination), Query(fail_on_data_loss=False), COLUMNS)
     done = ingest(plan_ingest(request), LocalEngine(1))
     (report,) = done.partitions
     return report.account

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ingest.ingested import Run, parquet_rows
+from tests.ingest.ingested import Run, parquet_rows, request_of
 from tests.ingest.stored import BUCKET, Bucket
 from tests.made.directories import append, run_of, segment_path
 
@@ -16,7 +16,7 @@ from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.job import Ingest, ingest
-from kafka_segments.ingest.run_plan import Request, plan_ingest
+from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.query.query import Query
 
 NUM_ROWS = 12
@@ -39,7 +39,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str
 
 
 def run_into(logs: Path, out: str, settings: dict[str, str], engine: Any) -> Ingest:
-    request = Request((str(logs),), out, Query(), tuple(SCHEMA.names), store_settings=settings)
+    request = request_of((str(logs),), out, Query(), tuple(SCHEMA.names), store_settings=settings)
     return ingest(plan_ingest(request), engine)
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ingest.ingested import request_of
 
 from kafka_segments.cli.main import main
-from kafka_segments.ingest.run_plan import Request, plan_ingest
+from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.query.query import Query
 
@@ -55,7 +56,7 @@ def test_directories(
     assert whys.keys() == {*aside, "lost+found", "notes", "no number"}
     assert all(f"(-{name.rpartition('-')[2]})" in whys[name] for name in aside)
     assert "TOPIC-PARTITION" in whys["notes"]
-    request = Request((str(root),), str(root.parent / "rows"), Query(), ("offset",))
+    request = request_of((str(root),), str(root.parent / "rows"), Query(), ("offset",))
     for look in (lambda: main(["aborted", str(root)]), lambda: plan_ingest(request)):
         caplog.clear()
         look()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.ingest.ingested import data_files, parquet_rows
+from tests.ingest.ingested import data_files, parquet_rows, request_of
 from tests.ingest.stored import BUCKET, Bucket, bucket, s3_server, table
 from tests.made.directories import append, run_of
 
@@ -13,7 +13,7 @@ from kafka_segments.core.io.jobs import Engine, LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.ingest.compact import compact
 from kafka_segments.ingest.job import ingest
-from kafka_segments.ingest.run_plan import Request, plan_ingest
+from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.query import Query
 from kafka_segments.spark.task_engine import SparkEngine
@@ -39,7 +39,7 @@ def test_both_engines_write_the_same(
         for out, own in zip(outs, engines, strict=True):
             query = Query(isolation="read_uncommitted")
             settings = bucket.settings
-            request = Request((str(logs),), out, query, tuple(SCHEMA.names), store_settings=settings)
+            request = request_of((str(logs),), out, query, tuple(SCHEMA.names), store_settings=settings)
             ingest(plan_ingest(request), own)
     folders = [bucket.folder / table / name for name in ("spark", "local")]
     assert contents(folders[0]) == contents(folders[1])

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.ingest.ingested import request_of
 from tests.ingest.test_engines import Echo, Failing, contents
 from tests.spark import kafka_rows
 
@@ -14,7 +15,7 @@ from kafka_segments.core.io.jobs import Engine, LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import OutputError, TimestampRangeError
 from kafka_segments.ingest.job import Ingest, ingest
-from kafka_segments.ingest.run_plan import Request, plan_ingest
+from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.query.query import Query, Topics
 from kafka_segments.spark import task_engine
 from kafka_segments.spark.task_engine import SparkEngine
@@ -48,7 +49,7 @@ def test_both_engines_write_the_same(
     query, source = Query(topics=Topics(names=topics)), (str(kafka_rows.RECORDED / name),)
 
     def run(place: str, by: Engine) -> Ingest:
-        return ingest(plan_ingest(Request(source, str(tmp_path / place), query, tuple(SCHEMA.names))), by)
+        return ingest(plan_ingest(request_of(source, str(tmp_path / place), query, tuple(SCHEMA.names))), by)
 
     here, there = run("here", LocalEngine(1)), run("there", engine)
     assert here.run.accounts == there.run.accounts

@@ -237,26 +237,26 @@ def _write_run_files(arguments: argparse.Namespace, report: RunReport) -> bool:
 def _request(arguments: argparse.Namespace) -> Request:
     from kafka_segments.ingest.files.parquet import check_bloom_filter
     from kafka_segments.ingest.run_plan import Request
+    from kafka_segments.ingest.runs.run_state import TableSettings
 
     options = parsing.named_options(arguments.option, _OPTIONS) | parsing.options_of(arguments)
     given = GivenOptions({"timestampOverflow": "null"} | options)
     columns = _columns(given["columns"], arguments.layout)
     if arguments.bloom_filter:
         check_bloom_filter()
+    query, division, catalog = query_of(options), arguments.divide_by, _catalog(arguments)
     return Request(
         sources=tuple(arguments.sources),
         destination=arguments.destination,
-        query=query_of(options),
-        columns=columns,
+        query=query,
+        settings=TableSettings(
+            arguments.table, columns, query.isolation, division, arguments.layout, catalog
+        ),
         files=files_of(options),
-        kind=arguments.table,
-        divided_by=arguments.divide_by,
         bloom_filter=arguments.bloom_filter,
         check_crc=given["checkCrc"],
         max_decompressed=given["maxDecompressedBytes"],
         store_settings=store_settings(options),
-        layout=arguments.layout,
-        catalog=_catalog(arguments),
         on_error=arguments.on_error,
         timestamp_overflow=given["timestampOverflow"],
     )

@@ -115,7 +115,7 @@ def _of_table(
     for one in files.values():
         if one.topic is not None and (one.topic, one.partition) not in keys:
             yield Problem(one.topic, one.partition, f"{one.path} has rows that no run has accounted for")
-    for path in table.log.files.parquet_paths(destination) if table.is_bare_directory else ():
+    for path in table.log.files.parquet_paths(destination) if table.kind == "parquet" else ():
         if path not in files:
             yield Problem(None, None, f"{path} is in the table's directory, but no run has written it")
     for kept in history.damaged:

@@ -26,7 +26,7 @@ from kafka_segments.ingest.committing import recover
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.runs.run_log import read_history
-from kafka_segments.ingest.runs.run_state import CatalogTable, PartitionState, RunState, TableSettings
+from kafka_segments.ingest.runs.run_state import PartitionState, RunState, TableSettings
 from kafka_segments.ingest.splits import Planned, plan_new
 from kafka_segments.ingest.tables import Table, open_table
 from kafka_segments.log.discovery import FileOptions
@@ -63,8 +63,8 @@ class Request:
         sources: log directories, partitions' directories, segments; addresses and patterns.
         destination: a directory or its address: new, empty, or a table.
         query: topics, where partitions begin that are new to the table, where they end, isolation.
+        settings: of the table.
         files: which files of the sources count.
-        catalog: see `TableSettings`.
         on_error: a partition that does not continue where the last run ended, or whose copies contradict each
             other, is an error (`stop`), or left out (`skip`).
         others: see `WriteSettings`.
@@ -73,30 +73,14 @@ class Request:
     sources: tuple[str, ...]
     destination: str
     query: Query
-    columns: tuple[str, ...]
+    settings: TableSettings
     files: FileOptions = field(default_factory=FileOptions)
-    kind: str = "parquet"
-    divided_by: str | None = None
     bloom_filter: bool = False
     check_crc: bool = True
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
     store_settings: dict[str, str] = field(default_factory=dict)
-    layout: str | None = None
-    catalog: CatalogTable | None = None
     timestamp_overflow: str = "null"
     on_error: str = "stop"
-
-    @property
-    def settings(self) -> TableSettings:
-        """The settings of the table."""
-        return TableSettings(
-            kind=self.kind,
-            columns=self.columns,
-            isolation=self.query.isolation,
-            divided_by=self.divided_by,
-            layout=self.layout,
-            catalog=self.catalog,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +148,20 @@ def plan_ingest(request: Request, say: Callable[[str], None] = lambda _words: No
 
 def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> IngestPlan:
     """Try it; note whether a run was finished that had found damage."""
-    places = Places(request.store_settings)
+    places, asked = Places(request.store_settings), request.settings
     logs, hidden = _logs(request, places)
     destination = check_destination(request.destination, request.sources, places)
-    table = open_table(request.kind, destination, request.store_settings, request.catalog)
+    table = open_table(asked.kind, destination, request.store_settings, asked.catalog)
     before = table.log.newest()
     if before is not None:
-        _check_settings(before.settings, request.settings, request.destination)
-    table.check(request.settings)
+        _check_settings(before.settings, asked, request.destination)
+    table.check(asked)
     if before is not None:
         earlier.append(recover(table, before, say))
     known = {} if before is None else before.by_partition()
-    _check_topics(request.settings, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
+    _check_topics(asked, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
     for at, log in enumerate(logs):
-        partition_path(log.topic, log.partition, is_typed=not table.is_bare_directory)
+        partition_path(log.topic, log.partition, is_typed=asked.kind != "parquet")
         if (log.topic, log.partition) in known and not is_left_out(log):
             is_strict = request.query.fail_on_data_loss
             state = known[log.topic, log.partition]

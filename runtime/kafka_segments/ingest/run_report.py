@@ -26,7 +26,6 @@ from kafka_segments.ingest.task import Output, SplitTime
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.offsets import Range
-from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.table_words import COUNTS
 
 __all__ = ["RunMeter", "RunReport", "report_to_json", "to_open_metrics"]
@@ -153,7 +152,7 @@ class RunMeter:
         self._started_ms = time.time_ns() // 1_000_000
         self._started, self._before = time.monotonic(), requests_so_far()
         self._planned: float | None = None
-        self._work = _Work()
+        self._work = _MeteredEngine()
 
     def planned(self, plan: IngestPlan) -> None:
         """Note that a run is planned."""
@@ -161,7 +160,8 @@ class RunMeter:
 
     def metered(self, engine: Engine) -> Engine:
         """Return the engine, which is watched."""
-        return _MeteredEngine(engine, self._work)
+        self._work.engine = engine
+        return self._work
 
     def report(
         self, status: int, *, done: Ingest | None = None, error: BaseException | None = None
@@ -209,9 +209,7 @@ class RunMeter:
         known = {} if plan.before is None else plan.before.by_partition()
         found = {(one.account.topic, one.account.partition): one for one in reports}
         ranges = {(one.topic, one.partition): one for made in plan.planned.plans for one in made.ranges}
-        outcomes: dict[TopicPartition, Committed] = {}
-        for made in plan.planned.plans:
-            outcomes |= made.committed
+        outcomes = {key: one for made in plan.planned.plans for key, one in made.committed.items()}
         for log in sorted(plan.logs, key=lambda one: (one.topic, one.partition)):
             key = log.topic, log.partition
             at = known[key].next_offset if key in known else 0
@@ -254,10 +252,11 @@ def _progress(
 
 
 @dataclass(slots=True)
-class _Work:
-    """What an engine has done, up to now.
+class _MeteredEngine:
+    """An engine that is watched, and what it has done up to now.
 
     Attributes:
+        engine: it; None before it is needed.
         seconds: that it took, with its start.
         start_seconds: of its start.
         num_tasks: tasks.
@@ -266,6 +265,7 @@ class _Work:
         own_requests: those that this process has counted meanwhile; it may have run tasks.
     """
 
+    engine: Engine | None = None
     seconds: float = 0.0
     start_seconds: float = 0.0
     num_tasks: int = 0
@@ -273,30 +273,22 @@ class _Work:
     requests: RequestCounts = field(default_factory=RequestCounts)
     own_requests: RequestCounts = field(default_factory=RequestCounts)
 
-
-class _MeteredEngine:
-    """An engine that is watched."""
-
-    def __init__(self, engine: Engine, work: _Work) -> None:
-        self._engine, self._work = engine, work
-        self.start_seconds = 0.0
-
     def run(self, tasks: Sequence[RunnableTask[R]], show: Progress | None = None) -> list[R]:
-        work = self._work
+        assert self.engine is not None
         started, before = time.monotonic(), requests_so_far()
-        work.num_tasks = len(tasks)
+        self.num_tasks = len(tasks)
         try:
-            results = self._engine.run(tasks, show)
+            results = self.engine.run(tasks, show)
         finally:
-            work.seconds += time.monotonic() - started
-            work.start_seconds = self.start_seconds = self._engine.start_seconds
+            self.seconds += time.monotonic() - started
+            self.start_seconds = self.engine.start_seconds
             # Tasks that ran in this process report these themselves.
-            work.own_requests = requests_so_far().since(before)
+            self.own_requests = requests_so_far().since(before)
         for one in results:
             if isinstance(one, Output):
-                work.requests += one.requests
-                times = [time for time in (work.slowest, one.slowest) if time is not None]
-                work.slowest = max(times, key=lambda time: time.seconds, default=None)
+                self.requests += one.requests
+                times = [time for time in (self.slowest, one.slowest) if time is not None]
+                self.slowest = max(times, key=lambda time: time.seconds, default=None)
         return results
 
 

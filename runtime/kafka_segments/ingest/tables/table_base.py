@@ -47,11 +47,9 @@ class Table:
         kind: one of `KINDS`.
         destination: its directory, or its address.
         log: its runs.
-        is_bare_directory: readers list its files, and have columns and types from them and their paths alone.
     """
 
     kind = ""
-    is_bare_directory = False
 
     def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
         self.destination = destination
@@ -124,7 +122,6 @@ class ParquetTable(Table):
     """A directory of Parquet files; see `Table`."""
 
     kind = "parquet"
-    is_bare_directory = True
 
     def completed(self, run: RunState, *, is_empty: bool) -> RunState:
         """Add a file without rows, which keeps the columns for readers, to a table without any other.
