@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.invariant.sources import RECORDED
+from tests.made.partitions import RECORDED
 from tests.salvage import made
 
 from kafka_segments.cli.main import main

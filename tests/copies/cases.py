@@ -8,10 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from tests.copies.operations import EPOCHS, KINDS
-from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
-from tests.invariant.directory import Directory, base_of, end_of
-from tests.invariant.sources import Sound, generated, recorded
+from tests.made.damage_of_batches import EPOCHS, KINDS
+from tests.made.log_directory import (
+    CLEANER,
+    HIGH_WATERMARK,
+    LOG_START,
+    RECOVERY_POINT,
+    Directory,
+    base_of,
+    end_of,
+)
+from tests.made.partitions import Sound, generated, recorded
 from tests.made.sound_batches import OFS_EPOCH, Entry, entries_in
 
 SETS = (

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tests.copies.cases import Truth, aborted_in, epochs_in
-from tests.copies.operations import EPOCHS
-from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
-from tests.invariant.directory import Directory, base_of
+from tests.made.damage_of_batches import EPOCHS
+from tests.made.log_directory import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT, Directory, base_of
 from tests.made.sound_batches import Entry, entries_in
 
 _INDEX_ENTRY = struct.Struct(">ii")

@@ -11,8 +11,8 @@ from typing import Any
 from unittest import mock
 
 from tests.copies.cases import aborted_in, epochs_in
-from tests.copies.operations import EPOCHS
 from tests.in_process import run_main
+from tests.made.damage_of_batches import EPOCHS
 from tests.made.sound_batches import Entry, entries_in
 from tests.salvage.accounts import Account, check
 

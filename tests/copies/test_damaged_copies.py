@@ -13,8 +13,8 @@ import pytest
 from tests import forms
 from tests.copies.lawful import overused
 from tests.copies.open_faults import OPEN
-from tests.copies.operations import KINDS
 from tests.copies.run import DONE, LAWFUL, OF_CASES, PLAIN, session
+from tests.made.damage_of_batches import KINDS
 from tests.numbered import blocks, go_through
 
 SEED = forms.pick(0, 739_943)

@@ -5,14 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tests.invariant.directory import Directory, end_of
-from tests.invariant.mutations import KINDS
-from tests.invariant.sources import SETS, generated, recorded
-
-HIGH_WATERMARK = "replication-offset-checkpoint"
-RECOVERY_POINT = "recovery-point-offset-checkpoint"
-LOG_START = "log-start-offset-checkpoint"
-CLEANER = "cleaner-offset-checkpoint"
+from tests.made.damage import KINDS
+from tests.made.log_directory import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT, Directory, end_of
+from tests.made.partitions import SETS, generated, recorded
 
 
 @dataclass

@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.invariant.answers import Answer, Named
-from tests.invariant.directory import base_of
 from tests.invariant.lawful import record_rule_for, rule_for
 from tests.invariant.truth import Region, Truth
+from tests.made.log_directory import base_of
 from tests.made.sound_batches import Found, Row
 
 WITHOUT_ROWS = ("aborted", "source_damage", "report", "verify")

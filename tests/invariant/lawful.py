@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.invariant.cases import HIGH_WATERMARK, LOG_START
-from tests.invariant.directory import base_of
 from tests.invariant.truth import Truth
+from tests.made.log_directory import HIGH_WATERMARK, LOG_START, base_of
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.invariant.answers import Answer
-from tests.invariant.cases import HIGH_WATERMARK, RECOVERY_POINT
-from tests.invariant.directory import Directory, Holder
 from tests.invariant.judge import Names
 from tests.invariant.recovery import END, EXAMPLES, Recovered, files_of, recover, spans, write_copies
-from tests.invariant.sources import recorded
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs
+from tests.made.log_directory import HIGH_WATERMARK, RECOVERY_POINT, Directory, Holder
+from tests.made.partitions import recorded
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "damaged-directories.md"
 COLUMNS = {

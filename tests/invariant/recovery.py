@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.invariant.sources import recorded
+from tests.made.partitions import recorded
 from tests.made.sound_batches import sound_batches
 from tests.oracle.jvm import compile_java, fetch_jars, java_command
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from tests import numbered
 from tests.invariant.cases import Case, make_case
-from tests.invariant.directory import Holder
 from tests.invariant.judge import judge
 from tests.invariant.truth import truth_of
 from tests.invariant.verbs import VERBS, quiet_logs, verbs_for
+from tests.made.log_directory import Holder
 from tests.numbered import Judge, Report
 
 PAIRS, SPENT, LAWFUL = "mutation and verb", "milliseconds", "lawful"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.invariant.cases import CLEANER, HIGH_WATERMARK, RECOVERY_POINT
-from tests.invariant.directory import Directory, Holder
 from tests.invariant.judge import judge
-from tests.invariant.sources import RECORDED, Sound
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs
 from tests.made.encoder import Batch, Record
+from tests.made.log_directory import CLEANER, HIGH_WATERMARK, RECOVERY_POINT, Directory, Holder
+from tests.made.partitions import RECORDED, Sound
 
 from kafka_segments import open_segment
 from kafka_segments.core.formats.entries import Batch as Entry

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.invariant.answers import Answer
-from tests.invariant.cases import CLEANER
-from tests.invariant.directory import Directory, Holder
 from tests.invariant.judge import judge
-from tests.invariant.sources import Sound
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs
 from tests.made.encoder import Batch, Record
+from tests.made.log_directory import CLEANER, Directory, Holder
+from tests.made.partitions import Sound
 
 
 def _segment(*firsts: int) -> bytes:

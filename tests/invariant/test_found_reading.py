@@ -8,12 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
-from tests.invariant.directory import SPECIALS, Directory, Holder
-from tests.invariant.sources import Sound, indexes_of
 from tests.invariant.test_found import READERS, _batch, _faults, _name, _sound
 from tests.invariant.verbs import VERBS, quiet_logs, source_of
 from tests.made.encoder import Batch, Record
+from tests.made.log_directory import (
+    CLEANER,
+    HIGH_WATERMARK,
+    LOG_START,
+    RECOVERY_POINT,
+    SPECIALS,
+    Directory,
+    Holder,
+)
+from tests.made.partitions import Sound, indexes_of
 
 
 def _with_indexes(sound: Sound) -> dict[str, bytes]:

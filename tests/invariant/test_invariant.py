@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import pytest
 from tests import forms
-from tests.invariant.mutations import KINDS
 from tests.invariant.run import PAIRS, SPENT, session
 from tests.invariant.verbs import VERBS
+from tests.made.damage import KINDS
 from tests.numbered import blocks, go_through
 
 SEED = forms.pick(0, 739_943)

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT, Case
-from tests.invariant.directory import Directory, base_of, end_of
+from tests.invariant.cases import Case
+from tests.made.log_directory import (
+    CLEANER,
+    HIGH_WATERMARK,
+    LOG_START,
+    RECOVERY_POINT,
+    Directory,
+    base_of,
+    end_of,
+)
 from tests.made.sound_batches import Found, Row, sound_batches
 
 cached_batches = lru_cache(maxsize=4096)(sound_batches)

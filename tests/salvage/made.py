@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.invariant.sources import RECORDED
+from tests.made.partitions import RECORDED
 from tests.made.sound_batches import Found, sound_batches
 
 import kafka_segments as ks

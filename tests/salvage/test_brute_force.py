@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests import forms
 from tests.invariant.cases import make_case
-from tests.invariant.directory import Holder
 from tests.invariant.recovery import EXAMPLES, files_of
-from tests.invariant.sources import RECORDED
+from tests.made.log_directory import Holder
+from tests.made.partitions import RECORDED
 from tests.salvage.accounts import IN_RESULT, Account, salvaged
 from tests.salvage.brute_force import found_in
 

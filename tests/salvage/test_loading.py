@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.invariant.recovery import EXAMPLES, files_of, recover
-from tests.invariant.sources import RECORDED
+from tests.made.partitions import RECORDED
 from tests.made.sound_batches import sound_batches
 from tests.salvage.accounts import Account, salvaged
 from tests.salvage.made import copy_of, hurt

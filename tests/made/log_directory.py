@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from tests.invariant.sources import Sound
+from tests.made.partitions import Sound
 from tests.made.sound_batches import sound_batches
 
+HIGH_WATERMARK = "replication-offset-checkpoint"
+RECOVERY_POINT = "recovery-point-offset-checkpoint"
+LOG_START = "log-start-offset-checkpoint"
+CLEANER = "cleaner-offset-checkpoint"
 BESIDE = (".index", ".timeindex", ".txnindex", ".snapshot")
 
 SPECIALS: Mapping[str, Callable[[Path], None]] = {

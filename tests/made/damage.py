@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.invariant.directory import BESIDE, SPECIALS, Directory, base_of
+from tests.made.log_directory import BESIDE, SPECIALS, Directory, base_of
 from tests.made.sound_batches import sound_batches
 
 Mutation = Callable[[Directory, random.Random], bool]

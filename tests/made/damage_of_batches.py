@@ -1,4 +1,4 @@
-"""What can happen to a copy of a partition, beside the kinds of `tests/invariant/mutations.py`."""
+"""What can happen to a copy of a partition, beside the kinds of `damage.py`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ import struct
 from collections.abc import Callable
 from functools import partial
 
-from tests.invariant import mutations
-from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
-from tests.invariant.directory import BESIDE, Directory, base_of, end_of
-from tests.invariant.mutations import Mutation
-from tests.invariant.sources import generated
+from tests.made import damage
+from tests.made.damage import Mutation
+from tests.made.log_directory import (
+    BESIDE,
+    CLEANER,
+    HIGH_WATERMARK,
+    LOG_START,
+    RECOVERY_POINT,
+    Directory,
+    base_of,
+    end_of,
+)
+from tests.made.partitions import generated
 from tests.made.sound_batches import LEN_HEADER, Entry, entries_in, with_checksum
 
 EPOCHS = "leader-epoch-checkpoint"
@@ -246,21 +254,21 @@ KINDS: dict[str, Mutation] = {
         false_epochs,
         other_shutdown,
         snapshot_renamed,
-        mutations.flip,
-        mutations.take_batch,
-        mutations.cut,
-        mutations.cut_between,
-        mutations.cut_head,
-        mutations.zero_part,
-        mutations.repeat,
-        mutations.overlap,
-        mutations.remove,
-        mutations.remove_last,
-        mutations.swap,
-        mutations.double,
-        mutations.garbage,
-        mutations.index_flip,
-        mutations.index_cut,
-        mutations.index_gone,
+        damage.flip,
+        damage.take_batch,
+        damage.cut,
+        damage.cut_between,
+        damage.cut_head,
+        damage.zero_part,
+        damage.repeat,
+        damage.overlap,
+        damage.remove,
+        damage.remove_last,
+        damage.swap,
+        damage.double,
+        damage.garbage,
+        damage.index_flip,
+        damage.index_cut,
+        damage.index_gone,
     )
 }
