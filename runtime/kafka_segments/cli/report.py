@@ -107,7 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
     _add_gone(totals, [path for path, *_what in facts.log_dirs], checkpoints, arguments)
     with console.waiting("drawing charts"):
         page = page_of(totals, facts)
-    _write(page.encode("utf-8", "backslashreplace"), destination, arguments.output)
+    with new_file(destination, arguments.output) as output:
+        output.write(page.encode("utf-8", "backslashreplace"))
     rest = not_read(totals, facts.skipped)
     more = f" Not read: {'. '.join(rest)}." if rest else ""
     said = " ".join(filter(None, (headline(totals), verdict(totals, rest)[1])))
@@ -218,13 +219,3 @@ def _checked_destination(sources: Sequence[str], output: str) -> str:
     check_absent(destination)
     refuse_below_sources(sources, destination, output)
     return destination
-
-
-def _write(data: bytes, destination: str, named: str) -> None:
-    """Write the page whole, under a name that is free.
-
-    Raises:
-        OutputError: it cannot be written, or the name was taken meanwhile.
-    """
-    with new_file(destination, named) as output:
-        output.write(data)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafka_segments.salvage.partition_job import DonePartition
     from kafka_segments.salvage.salvaging import Salvaged
 
-__all__ = ["add_parser", "add_source_options", "run"]
+__all__ = ["add_parser", "run"]
 
 _DAY_MS = 24 * 3600 * 1000
 _MAX_LINES = 10  # on what was put aside of a partition, and on its transactions
@@ -63,7 +63,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parsing.add_count(parser, "--jobs", "number of partitions to work on at a time", default=1)
     parsing.add_format(parser, about="format of the summary; default: text")
-    add_source_options(parser)
+    parsing.add_named_options(parser)
+    add_progress_option(parser)
     parsing.add_examples(
         parser,
         ("salvage /mnt/disk1/kafka --dry-run", "show what would become of each byte"),
@@ -77,12 +78,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     parser.set_defaults(run=run)
-
-
-def add_source_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of verbs that copy batches."""
-    parsing.add_named_options(parser)
-    add_progress_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,9 +8,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.jobs import delayed_progress, is_drawn
+from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
 from kafka_segments.cli.output import Line, print_lines
-from kafka_segments.cli.salvage import add_source_options
 from kafka_segments.cli.selection import add_selection_options, conditions_of
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
@@ -46,7 +45,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_selection_options(parser)
     parsing.add_format(parser, about="format of the summary; default: text")
-    add_source_options(parser)
+    parsing.add_named_options(parser)
+    add_progress_option(parser)
     parsing.add_examples(
         parser,
         ("slice logs/orders-0 cut/orders-0 --offsets 1000:2000", "the batches with these offsets"),
