@@ -79,19 +79,15 @@ class _Source:
         n_rows: int | None,
         batch_size: int | None,  # noqa: ARG002
     ) -> Iterator[pl.DataFrame]:
-        """Yield the rows of a query; one frame at least, for its schema."""
-        names = list(self.schema) if with_columns is None else with_columns
-        left, is_begun = n_rows, False
+        """Yield the rows of a query, after an empty frame, which has the schema."""
+        names, left = list(self.schema) if with_columns is None else with_columns, n_rows
+        yield _frame(ScanRows(names, ()).schema.empty_table())
         for frame in self._filtered(names, predicate) if left != 0 else ():
-            some = frame if left is None else frame.head(left)
-            yield some
-            is_begun = True
+            yield frame if left is None else frame.head(left)
             if left is not None:
-                left -= some.height
-                if left == 0:
+                left -= frame.height
+                if left <= 0:
                     return
-        if not is_begun:
-            yield _frame(ScanRows(names, ()).schema.empty_table())
 
     def _filtered(self, names: Sequence[str], predicate: pl.Expr | None) -> Iterator[pl.DataFrame]:
         if predicate is None:
