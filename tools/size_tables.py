@@ -17,8 +17,8 @@ from kafka_segments.core.formats import LEN_HEAD
 from kafka_segments.core.formats.entries import Batch, ExperimentalBatch, Record
 from kafka_segments.core.formats.metadata_first import MetadataFirstReader
 from kafka_segments.core.io.storage import open_source
+from kafka_segments.sizes import Form, SizeReport, data_file, measure_sizes
 from kafka_segments.write.convert import convert_magic3
-from kafka_segments.write.sizes import FileToMeasure, Form, SizeReport, data_file, measure_sizes
 
 __all__ = ["history", "lines"]
 
@@ -103,9 +103,9 @@ def _paths(name: str) -> list[Path]:
 
 @cache
 def _measured(name: str) -> SizeReport:
-    files = [data_file(FileToMeasure(str(path), partial(open_source, str(path)))) for path in _paths(name)]
+    files = [data_file(str(path), partial(open_source, str(path))) for path in _paths(name)]
     forms = [Form(magic) for magic in MAGICS]
-    return measure_sizes(files, forms, limits=None, on_finding=_ignore, progress=_ignore)
+    return measure_sizes(files, forms, on_finding=_ignore, progress=_ignore)
 
 
 def _ignore(*_any: object) -> None:

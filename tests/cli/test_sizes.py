@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.made.samples import RECORDED
-from tests.write.sparse_logs import batches
+from tests.sizes.sparse_logs import batches
 
 from kafka_segments import encode_records
 from kafka_segments.cli.main import main

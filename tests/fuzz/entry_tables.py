@@ -1,4 +1,4 @@
-"""Target `entry_records`: entries in memory with the records of each."""
+"""Target `entry_records`: entries in memory with the records of each, as `sizes` reads them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,34 @@ from random import Random
 
 from tests.fuzz.checks import MAX_DECOMPRESSED, word
 
-from kafka_segments.write.entry_records import read_entry_records, read_small_entries
+from kafka_segments.core.codecs.bounds import other_bound
+from kafka_segments.core.formats.entries import Damage
+from kafka_segments.sizes.entry_pieces import EntryPiece, PieceReader
 
 
 def entry_records(dice: Random, data: bytes) -> str:
-    """The records of each entry are those that it has alone; with a bound they are the same or none."""
-    found = read_entry_records(data, max_decompressed=MAX_DECOMPRESSED)
-    found.records.validate(full=True)
-    assert len(found.heads) == len(found.num_records)
-    assert found.num_records.sum() == found.records.num_rows
-    positions, ends = (found.table.column(name).tolist() for name in ("position", "end_position"))
-    assert all(end <= start for end, start in zip([0, *ends], [*positions, len(data)], strict=True))
-    first = 0
-    for position, end, count in zip(positions, ends, found.num_records.tolist(), strict=True):
-        alone = read_entry_records(data[position:end], max_decompressed=MAX_DECOMPRESSED)
-        assert alone.records.equals(found.records.slice(first, count))
+    """Each entry comes once, in order, with the records that it has alone."""
+    with other_bound(MAX_DECOMPRESSED):
+        found = list(PieceReader(dice.choice((0, 100, 1 << 20))).pieces("log", data, 0))
+        ends = [0]
+        for piece in found:
+            if isinstance(piece, EntryPiece):
+                _check(piece, data, ends)
+    return word([one for one in found if isinstance(one, Damage)])
+
+
+def _check(piece: EntryPiece, data: bytes, ends: list[int]) -> None:
+    assert piece.num_records.sum() == piece.records.num_rows
+    columns, first = piece.records.columns, 0
+    for column in columns.values():
+        column.validate(full=True)
+    for row, count in enumerate(piece.num_records.tolist()):
+        start, end = (piece.table.value(row, name) for name in ("position", "end_position"))
+        assert ends[-1] <= start
+        ends.append(end)
+        (alone,) = PieceReader(1 << 20).pieces("log", data[start:end], 0)
+        assert isinstance(alone, EntryPiece)
+        assert alone.num_records.tolist() == [count]
+        for name, column in alone.records.columns.items():
+            assert column.equals(columns[name].slice(first, count))
         first += count
-    bound = dice.choice((0, 100, 1 << 20))
-    bounded = read_small_entries(data, max_decompressed=MAX_DECOMPRESSED, max_content=bound)
-    assert bounded is None or bounded.records.equals(found.records)
-    return word(list(found.damages))

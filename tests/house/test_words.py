@@ -59,6 +59,7 @@ CEILINGS = {
     "core/segment/columnar": (0, 0),
     "core/segment/scan": (0, 0),
     "core/segment/transactions": (0, 0),
+    "sizes": (0, 0),
     "spark": (2, 0),
     "verify": (0, 0),
     "write": (0, 0),

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
+from kafka_segments.cli.output import print_lines
 from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.core.codecs import CODEC_NAMES, check_level
 from kafka_segments.core.formats import EXPERIMENTAL_MAGICS, MAGICS
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.query.option_values import size_from
 
 if TYPE_CHECKING:
-    from kafka_segments.write.sizes import Form, MeasuredFile, SampleLimits, SizeFinding, SizeReport
+    from kafka_segments.sizes import Form, MeasuredFile
 
 __all__ = ["add_parser", "run"]
 
@@ -93,21 +96,34 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.cli.size_lines import report_lines
+    from kafka_segments.cli.size_lines import report_csv, report_lines
+    from kafka_segments.sizes import measure_sizes
 
-    is_bar = is_drawn(arguments)
     started = time.monotonic()
     forms = _forms(arguments)
     places = places_of(arguments)
     files, status = _data_files(places, arguments.files)
     if not files:
         return status
-    limits = _limits(arguments, sum(file.num_data for file in files), time.monotonic() - started)
+    num_data = sum(file.num_data for file in files)
+    limits = _limits(arguments, num_data, time.monotonic() - started)
     findings = _Findings()
-    report = _measured(files, forms, limits, findings, is_bar=is_bar)
+    with ExitStack() as stack:
+        if "seconds" in limits:
+            stack.enter_context(console.waiting("measuring a sample"))
+            progress = _ignore
+        else:
+            progress = JobProgress(stack, "the encoders", draw=is_drawn(arguments), verb="sizes").show
+        report = measure_sizes(
+            files, forms, **limits, seed=arguments.seed, on_finding=findings, progress=progress
+        )
     findings.say_rest()
-    console.print_all(report_lines(report, arguments.format, seed=arguments.seed))
-    return max(status, console.FINDINGS if report.num_findings else console.CLEAN)
+    with console.printing():
+        if arguments.format == "csv":
+            console.write(report_csv(report).encode())
+        else:
+            print_lines(report_lines(report, arguments.seed), arguments.format)
+    return max(status, console.FINDINGS if report.tally.num_damaged else console.CLEAN)
 
 
 class _Findings:
@@ -116,34 +132,17 @@ class _Findings:
     def __init__(self) -> None:
         self._num = 0
 
-    def __call__(self, found: SizeFinding) -> None:
+    def __call__(self, found: Damage) -> None:
         self._num += 1
         if self._num <= _NUM_SHOWN:
-            console.say(f"{found.path}, position {found.position} to {found.end_position}: {found.detail}")
+            console.say(
+                f"{found.path}, position {found.position} to {found.end_position}: {found.error.detail}"
+            )
 
     def say_rest(self) -> None:
         """Say how many places were not printed."""
         if self._num > _NUM_SHOWN:
             console.say(f"{self._num - _NUM_SHOWN} more damaged places are not printed; `dump` prints all")
-
-
-def _measured(
-    files: Sequence[MeasuredFile],
-    forms: Sequence[Form],
-    limits: SampleLimits | None,
-    findings: _Findings,
-    *,
-    is_bar: bool,
-) -> SizeReport:
-    from kafka_segments.write.sizes import measure_sizes
-
-    with ExitStack() as stack:
-        if limits is None or limits.num_bytes is not None:
-            progress = JobProgress(stack, "the encoders", draw=is_bar, verb="sizes").show
-        else:
-            stack.enter_context(console.waiting("measuring a sample"))
-            progress = _ignore
-        return measure_sizes(files, forms, limits=limits, on_finding=findings, progress=progress)
 
 
 def _ignore(done: int, total: int) -> None:
@@ -152,15 +151,13 @@ def _ignore(done: int, total: int) -> None:
 
 def _forms(arguments: argparse.Namespace) -> list[Form]:
     """The forms that the arguments ask for, of each format those that Kafka has."""
-    from kafka_segments.write.sizes import Form, is_possible, iter_levels
+    from kafka_segments.sizes import Form, is_possible
 
     sizes = [None, *(_to_bytes("--batch-size", text) for text in arguments.batch_size)]
     magics = sorted(set(arguments.magic or MAGICS))
     if arguments.experimental_magic3:
         magics += sorted(set(EXPERIMENTAL_MAGICS) - set(MAGICS))
-    codecs = list(
-        dict.fromkeys(one for text in arguments.compression or _DEFAULT for one in iter_levels(text))
-    )
+    codecs = list(dict.fromkeys(one for text in arguments.compression or _DEFAULT for one in _levels(text)))
     forms = [
         Form(magic, codec, level, size)
         for size in sizes
@@ -175,29 +172,45 @@ def _forms(arguments: argparse.Namespace) -> list[Form]:
     return possible
 
 
-def _limits(arguments: argparse.Namespace, num_data: int, elapsed: float) -> SampleLimits | None:
-    """The limits of a sample; None to read everything. By default `elapsed` seconds are part of its time."""
-    from kafka_segments.write.sizes import SampleLimits
+def _levels(compression: str) -> Iterator[tuple[str, int | None]]:
+    """Iterate over the codec and the levels of a text such as `zstd:1,3,9`; a default level is None."""
+    name, colon, levels = compression.partition(":")
+    if name == "none" and not colon:
+        yield name, None
+        return
+    if name not in CODEC_NAMES:
+        known = ", ".join(("none", *CODEC_NAMES))
+        raise OptionError(f"compression {compression!r}: give one of {known}, and levels as in zstd:1,3,9")
+    for level in levels.split(",") if colon else ["default"]:
+        if not level:
+            raise OptionError(f"compression {compression!r}: a level is missing; give them as in zstd:1,3,9")
+        if colon and not level.lstrip("-").isdecimal():
+            raise OptionError(
+                f"compression {compression!r}: {level!r} is not a level; levels are numbers, as in gzip:9"
+            )
+        number = int(level) if colon else None
+        yield name, None if check_level(name, number) == check_level(name, None) else number
 
+
+def _limits(arguments: argparse.Namespace, num_data: int, elapsed: float) -> dict[str, Any]:
+    """The limits of a sample; none to read everything. By default `elapsed` seconds are part of its time."""
     given = [name for name in ("seconds", "sample") if getattr(arguments, name) is not None]
     if arguments.whole and given:
         raise OptionError(f"--whole reads everything, and --{given[0]} limits a sample: give one of them")
     if len(given) > 1:
         raise OptionError("--seconds and --sample both limit the sample: give one of them")
-    if arguments.whole or (not given and num_data <= _LARGEST_WHOLE):
-        return None
     if arguments.sample is not None:
-        return SampleLimits(arguments.seed, num_bytes=_to_bytes("--sample", arguments.sample))
-    if arguments.seconds is None:
-        return SampleLimits(arguments.seed, max(_SECONDS - elapsed, _SECONDS / 2))
-    if not 0 < arguments.seconds < float("inf"):
+        return {"num_bytes": _to_bytes("--sample", arguments.sample)}
+    if arguments.seconds is not None and not 0 < arguments.seconds < float("inf"):
         raise OptionError(f"--seconds {arguments.seconds}: give a time above 0")
-    return SampleLimits(arguments.seed, arguments.seconds)
+    if arguments.whole or (not given and num_data <= _LARGEST_WHOLE):
+        return {}
+    return {"seconds": arguments.seconds or max(_SECONDS - elapsed, _SECONDS / 2)}
 
 
 def _data_files(places: Places, given: Sequence[str]) -> tuple[list[MeasuredFile], int]:
     """Open each file once; return those that are logs, and the exit status of the others."""
-    from kafka_segments.write.sizes import FileToMeasure, data_file
+    from kafka_segments.sizes import data_file
 
     found: list[MeasuredFile] = []
     status = console.CLEAN
@@ -207,7 +220,7 @@ def _data_files(places: Places, given: Sequence[str]) -> tuple[list[MeasuredFile
                 if isinstance(one, KafkaFormatError):
                     raise one
                 _refuse(one)
-                found.append(data_file(FileToMeasure(one.path, partial(one.open, places, only_files=True))))
+                found.append(data_file(one.path, partial(one.open, places, only_files=True)))
             except KafkaFormatError as error:
                 console.say(str(error))
                 status = max(status, console.status_of(error))

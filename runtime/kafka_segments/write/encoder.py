@@ -38,6 +38,7 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     COL_END_POSITION,
     COL_LAST_OFFSET_DELTA,
     COL_MAX_TIMESTAMP,
+    COL_NUM_RECORDS,
     COL_POSITION,
 )
 
@@ -72,6 +73,16 @@ class EncodedBatches:
 
     data: memoryview
     heads: Any
+
+    @property
+    def sizes(self) -> Any:
+        """The bytes of each: int64."""
+        return self.heads[:, COL_END_POSITION] - self.heads[:, COL_POSITION]
+
+    @property
+    def counts(self) -> Any:
+        """The number of records in each: int64."""
+        return self.heads[:, COL_NUM_RECORDS]
 
     @property
     def first_offsets(self) -> Any:

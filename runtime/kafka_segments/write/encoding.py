@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kafka_segments.core.formats import increment_sequence
@@ -21,19 +20,18 @@ from kafka_segments.write.encoder import (
     template_of,
 )
 from kafka_segments.write.encoder_inputs import Windows
+from kafka_segments.write.given_batches import GivenBatch
 from kafka_segments.write.inputs import Incoming
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,
     COL_CONTENT,
     COL_END_POSITION,
-    COL_HAS_DELETE_HORIZON,
     COL_LAST_OFFSET_DELTA,
-    COL_MAGIC,
     COL_POSITION,
 )
 
-__all__ = ["Encoding", "EncodingStart", "Exact", "GivenBatch", "PlainEncoding", "increment", "len_head"]
+__all__ = ["Encoding", "EncodingStart", "Exact", "PlainEncoding", "increment", "len_head"]
 
 # Bounds of a record's size without keys and values, in any format, and of each header's.
 _MOST_OVERHEAD, _MOST_OF_HEADER = 64, 10
@@ -74,36 +72,6 @@ def len_head(magic: int) -> int:
     length = segment_module(magic).LEN_HEADS[content_of(magic)]
     assert length is not None  # headers of a format of Kafka all have the same length
     return int(length)
-
-
-@dataclass(frozen=True, slots=True)
-class GivenBatch:
-    """A batch of given records.
-
-    Attributes:
-        end_row: its last record's row in the data, plus 1.
-        fields: numbers in its header by column of the table of entries; the others are the options'.
-        base_offset: None for that of the first record.
-        sequence: of its first record; -1 for none.
-        derived: names of `fields` that otherwise follow from the records.
-    """
-
-    end_row: int
-    fields: Mapping[int, int] = field(default_factory=dict)
-    base_offset: int | None = None
-    sequence: int = -1
-    derived: tuple[str, ...] = ()
-
-    def set_in(self, encoder: CompiledEncoder) -> None:
-        """Let the encoder's next batch be this one."""
-        content = int(encoder.template[COL_CONTENT])
-        names = segment_module(int(encoder.template[COL_MAGIC])).DERIVED[content]
-        for column, value in self.fields.items():
-            encoder.template[column] = value
-        encoder.encode[kernels.ENC_GIVEN] = sum(1 << names.index(name) for name in self.derived)
-        encoder.state[encoder_loops.GIVEN_BASE] = -1 if self.base_offset is None else self.base_offset
-        encoder.state[encoder_loops.SEQUENCE] = self.sequence
-        encoder.state[encoder_loops.HAS_HORIZON] = encoder.template[COL_HAS_DELETE_HORIZON]
 
 
 class Encoding:

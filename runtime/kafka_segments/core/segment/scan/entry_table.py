@@ -7,6 +7,7 @@ package; whole columns are arrays of numpy.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -197,6 +198,10 @@ class EntryTable:
         is_short = self.is_batch() & (self.column("num_records") <= self.column("last_offset_delta"))
         before = np.maximum(np.maximum.accumulate(lasts)[:-1], greatest)
         return bool(is_short.any() or (firsts[1:] > before + 1).any())
+
+    def joined(self, others: Sequence[EntryTable]) -> EntryTable:
+        """Return a copy of the rows, with those of other tables after them."""
+        return EntryTable(np.concatenate([self.rows, *(one.rows for one in others)]), self._module)
 
     def chosen(self, mask: Any) -> EntryTable:
         """Return a copy of some rows."""

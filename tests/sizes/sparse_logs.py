@@ -11,18 +11,7 @@ from typing import Any
 
 from kafka_segments import encode_records
 
-WORDS = (
-    "order",
-    "customer",
-    "shipped",
-    "pending",
-    "returned",
-    "paid",
-    "broker",
-    "segment",
-    "price",
-    "amount",
-)
+WORDS = ["order", "customer", "shipped", "pending", "returned", "paid", "segment", "price", "amount"]
 GIB = 1 << 30
 SPACING = 16 << 20
 LEN_RUN = 128 << 10

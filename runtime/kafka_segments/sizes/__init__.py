@@ -5,22 +5,16 @@ way in.
 """
 
 from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)
-from kafka_segments.write.sizes.forms import Form, is_possible, iter_levels
-from kafka_segments.write.sizes.frame import FileToMeasure, MeasuredFile, data_file
-from kafka_segments.write.sizes.measuring import SizeFinding
-from kafka_segments.write.sizes.sampling import SampleLimits
-from kafka_segments.write.sizes.size_report import FormSize, SizeReport, measure_sizes
+from kafka_segments.sizes.recoding import Form, is_possible
+from kafka_segments.sizes.size_report import FormSize, SizeReport, measure_sizes
+from kafka_segments.sizes.stretches import MeasuredFile, data_file
 
 __all__ = [
-    "FileToMeasure",
     "Form",
     "FormSize",
     "MeasuredFile",
-    "SampleLimits",
-    "SizeFinding",
     "SizeReport",
     "data_file",
     "is_possible",
-    "iter_levels",
     "measure_sizes",
 ]
