@@ -39,18 +39,13 @@ def hours(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Names of the files that are opened, and how often."""
     found: Counter[str] = Counter()
+    plain = LocalFiles.open
 
-    def counting(name: str) -> None:
-        plain = getattr(LocalFiles, name)
+    def counted(self: LocalFiles, path: str, *arguments: Any) -> Any:
+        found[path.rpartition("/")[2]] += 1
+        return plain(self, path, *arguments)
 
-        def counted(self: LocalFiles, path: str, *arguments: Any) -> Any:
-            found[path.rpartition("/")[2]] += 1
-            return plain(self, path, *arguments)
-
-        monkeypatch.setattr(LocalFiles, name, counted)
-
-    for name in ("open", "read_whole"):
-        counting(name)
+    monkeypatch.setattr(LocalFiles, "open", counted)
     for kept in (segment_extents._kept, segment_extents._kept_times):
         kept.clear()
     return found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import closing
 
 from kafka_segments.core.io.filesystem import FileEntry, FileSystem, PlacedSource
 from kafka_segments.core.io.local_files import LocalFiles
 from kafka_segments.core.io.store_settings import SCHEMES
 from kafka_segments.core.io.stored_files import HadoopFiles, RemoteFiles
-from kafka_segments.errors import OptionError
+from kafka_segments.errors import OptionError, ReadError
 
 __all__ = ["Places"]
 
@@ -73,13 +74,22 @@ class Places:
         return system.open(path, end)
 
     def read_whole(self, path: str, view: memoryview) -> bool:
-        """Read a small listed file into a buffer as large as it is; see `LocalFiles.read_whole`.
+        """Read a small listed file into a buffer as large as it is.
 
         Returns:
-            False for a file in a store.
+            False if it has another size now, or cannot be read; opening it gives the reason.
+
+        Raises:
+            StoreError: the store refuses, fails, or takes too long.
         """
-        system, path = self._resolve(path)
-        return isinstance(system, LocalFiles) and system.read_whole(path, view)
+        try:
+            with closing(self.open(path)) as source:
+                if source.size == len(view):
+                    view[:] = source.window(0, len(view), view)
+                    return True
+        except ReadError:
+            pass
+        return False
 
     def _resolve(self, path: str) -> tuple[FileSystem, str]:
         match = _ADDRESS.match(path)

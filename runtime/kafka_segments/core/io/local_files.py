@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from kafka_segments.core.io.filesystem import FileEntry, PlacedSource
 from kafka_segments.core.io.loggers import get_logger
-from kafka_segments.core.io.page_cache import LocalSource, read_tidily
+from kafka_segments.core.io.page_cache import LocalSource
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import ReadError
 
@@ -59,35 +59,6 @@ class LocalFiles:
         except OSError as error:
             source.close()
             raise _cannot_list(path, error) from error
-
-    def read_whole(self, path: str, view: memoryview) -> bool:
-        """Read a small file that was listed with a size above 0: a regular one, or it was replaced since.
-
-        Args:
-            path: of the file.
-            view: as large as the listed size; receives the file.
-
-        Returns:
-            False if it has another size now, or it cannot be read; opening it gives the reason.
-        """
-        if not hasattr(os, "preadv"):
-            return False
-        try:
-            # Opening a pipe would wait for a writer.
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except (OSError, ValueError):
-            return False
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_size != len(view):
-                return False
-            if self._keep_cache:
-                return os.preadv(descriptor, [view], 0) == len(view)
-            return read_tidily(descriptor, status, view)
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
 
 
 def is_locked(path: str) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 from kafka_segments.core.io.filesystem import lend_file
 from kafka_segments.core.io.storage import Source
 
-__all__ = ["LocalSource", "read_tidily", "resident_pages"]
+__all__ = ["LocalSource", "resident_pages"]
 
 _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
 _CACHESTAT = 451  # on all architectures that Python has wheels for
@@ -71,22 +71,6 @@ def _libc() -> Any:
     return libc
 
 
-def read_tidily(descriptor: int, status: os.stat_result, view: memoryview) -> bool:
-    """Read a file of a few pages from its beginning, with the page cache as it was.
-
-    Returns:
-        Whether all of it was read.
-
-    Raises:
-        OSError: a part cannot be read.
-    """
-    flags = _tidy_flags(descriptor, status)
-    pages = resident_pages(descriptor, 0, len(view)) if flags == 0 else b""
-    size = os.preadv(descriptor, [view], 0, flags or 0)
-    _drop_new(descriptor, pages, 0, len(pages))
-    return size == len(view)
-
-
 def _tidy_flags(descriptor: int, status: os.stat_result) -> int | None:
     """Flags of `preadv`; 0 if `resident_pages` works for this user. None if nothing keeps the cache."""
     if sys.platform != "linux":
@@ -105,15 +89,6 @@ def _may_know(descriptor: int, status: os.stat_result) -> bool:
     """Whether `mincore` works for this user, by the kernel's `can_do_mincore`; else it reports all pages."""
     is_owner = os.geteuid() in (0, status.st_uid)
     return is_owner or os.access(f"/proc/self/fd/{descriptor}", os.W_OK, effective_ids=True)
-
-
-def _drop_new(descriptor: int, pages: bytes | bytearray, page: int, last: int) -> None:
-    """Drop the pages from one to before another that were not cached before."""
-    while (start := pages.find(0, page, last)) >= 0:
-        page = pages.find(1, start, last)
-        page = last if page < 0 else page
-        first, size = start * mmap.PAGESIZE, (page - start) * mmap.PAGESIZE
-        os.posix_fadvise(descriptor, first, size, os.POSIX_FADV_DONTNEED)
 
 
 class LocalSource:
@@ -188,7 +163,13 @@ class LocalSource:
                     self._pages[page : page + len(found)] = found
 
     def _drop(self, position: int, last: int) -> None:
-        _drop_new(self._source.descriptor, self._pages, max(0, position) // mmap.PAGESIZE, last)
+        """Drop the pages from a position to before another page that were not cached before."""
+        page = max(0, position) // mmap.PAGESIZE
+        while (start := self._pages.find(0, page, last)) >= 0:
+            page = self._pages.find(1, start, last)
+            page = last if page < 0 else page
+            first, size = start * mmap.PAGESIZE, (page - start) * mmap.PAGESIZE
+            os.posix_fadvise(self._source.descriptor, first, size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
         """Drop all pages, also those that the kernel has read ahead."""
