@@ -168,7 +168,7 @@ def like_kafka(dice: Random, data: bytes) -> str:
     words = ["dump", "--like-kafka", "--files", str(path), *dice.choice(OPTIONS)]
     printed = []
     for many in (0, 1 << 40):
-        with mock.patch.object(batch_records, "_MANY", many), _standard_output() as out:
+        with mock.patch.multiple(batch_records, _MANY=many, _FEW=0), _standard_output() as out:
             status = main(words)
         printed.append((status, out.getvalue()))
     assert printed[0] == printed[1]

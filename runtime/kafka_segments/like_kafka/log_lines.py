@@ -18,7 +18,7 @@ from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.records.batch_records import Rows, check_codec, sequence_of
 from kafka_segments.errors import CorruptBatchError, OptionError
 from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT, EntryFrame, EntryReader, OldRecord
-from kafka_segments.like_kafka.message_lines import MessageParser, json_text
+from kafka_segments.like_kafka.message_lines import Decoder, MessageParser, json_text
 from kafka_segments.like_kafka.tool_output import ToolOutput
 
 __all__ = ["Printed", "dump_log"]
@@ -41,16 +41,14 @@ class Printed:
         has_records: records, too.
         has_metadata: of these, offsets, timestamps, sizes, and what control records say.
         has_contents: of these, keys and values.
-        parse: makes text of both.
-        is_parsed: whether that reads them field by field.
+        texts: what makes text of both, reading them field by field; or a decoder of keys and one of values.
         max_bytes: how much of the file is read.
     """
 
     has_records: bool
     has_metadata: bool
     has_contents: bool
-    parse: MessageParser
-    is_parsed: bool
+    texts: MessageParser | tuple[Decoder, Decoder]
     max_bytes: int
 
 
@@ -122,6 +120,7 @@ class _Log:
     def _records(self, header: Batch) -> None:
         """Print the records of a batch."""
         printed, is_control, pieces = self._printed, header.is_control, list[str]()
+        is_parsed = not isinstance(printed.texts, tuple)
         kind, sequence = header.timestamp_type, header.base_sequence
         try:
             for bodies in self._reader.records(header):
@@ -130,7 +129,7 @@ class _Log:
                     if offset != self._next_offset:
                         self._note_gap(offset)
                     self._next_offset = offset + 1
-                    if printed.is_parsed:
+                    if is_parsed:
                         self._reader.take_message(header, key, value)
                     if printed.has_metadata:
                         names = ",".join([formats.java_text(name) for name, _ in headers]) if headers else ""
@@ -154,13 +153,14 @@ class _Log:
     def _messages(self, header: Batch) -> None:
         """Print a message of the old formats, or those in a wrapper."""
         printed, pieces = self._printed, list[str]()
+        is_parsed = not isinstance(printed.texts, tuple)
         try:
             for record in self._reader.old_records(header):
                 message = record.message
                 if record.offset != self._next_offset:
                     self._note_gap(record.offset)
                 self._next_offset = record.offset + 1
-                if printed.is_parsed:
+                if is_parsed:
                     self._reader.take_message(header, message.key, message.value)
                 if printed.has_metadata:
                     if message.len_key is None or message.len_value is None:
@@ -186,7 +186,12 @@ class _Log:
             self.gaps[self._next_offset - 1] = offset
 
     def _contents(self, offset: int, key: bytes | None, value: bytes | None) -> str:
-        key_text, value_text = self._printed.parse(offset, key, value)
+        texts = self._printed.texts
+        if isinstance(texts, tuple):
+            key_text = None if key is None else texts[0](key)
+            value_text = None if value is None else texts[1](value)
+        else:
+            key_text, value_text = texts(offset, key, value)
         first = " " if self._printed.has_metadata else "| "
         if key_text is None:
             return "" if value_text is None else f"{first}payload: {value_text}"

@@ -23,7 +23,6 @@ __all__ = [
     "MESSAGE_PARSERS",
     "Decoder",
     "MessageParser",
-    "decoded_texts",
     "json_text",
 ]
 
@@ -41,13 +40,6 @@ MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, st
 MAX_LEN_MESSAGE = 4 << 20
 """Bytes of a key or value that are read: as JSON values and text, they take a hundred times the memory."""
 _LARGE, _SMALL = 1e7, 1e-3  # outside these Java writes exponents
-
-
-def decoded_texts(
-    of_keys: Decoder, of_values: Decoder, _offset: int, key: bytes | None, value: bytes | None
-) -> tuple[str | None, str | None]:
-    """The texts of key and value by a decoder for each."""
-    return None if key is None else of_keys(key), None if value is None else of_values(value)
 
 
 def json_text(value: Any) -> str:

@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 
 from kafka_segments.errors import OptionError
 from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT
 from kafka_segments.like_kafka.log_lines import Printed
-from kafka_segments.like_kafka.message_lines import DECODERS, MESSAGE_PARSERS, Decoder, decoded_texts
+from kafka_segments.like_kafka.message_lines import DECODERS, MESSAGE_PARSERS, Decoder
 from kafka_segments.query.options import did_you_mean
 
 __all__ = ["REFUSED_DECODER", "ToolOptions", "parse"]
@@ -79,17 +78,14 @@ class ToolOptions:
     @property
     def printed(self) -> Printed:
         """What is printed of logs."""
-        is_parsed = self.has(*MESSAGE_PARSERS)
-        has_contents = is_parsed or self.has("print-data-log", "value-decoder-class", "key-decoder-class")
+        parse = next((parse for name, parse in MESSAGE_PARSERS.items() if self.has(name)), None)
+        names = "key-decoder-class", "value-decoder-class"
+        has_contents = parse is not None or self.has("print-data-log", *names)
         return Printed(
             has_records=has_contents or self.has("deep-iteration"),
             has_metadata=not self.has("skip-record-metadata"),
             has_contents=has_contents,
-            parse=next((parse for name, parse in MESSAGE_PARSERS.items() if self.has(name)), None)
-            or partial(
-                decoded_texts, self._decoder("key-decoder-class"), self._decoder("value-decoder-class")
-            ),
-            is_parsed=is_parsed,
+            texts=parse or (self._decoder(names[0]), self._decoder(names[1])),
             max_bytes=self._integer("max-bytes", HIGHEST_INT),
         )
 

@@ -75,7 +75,9 @@ def _bodies(batch: Batch, rows: pa.RecordBatch) -> Iterator[Body]:
     return map(Body._make, zip(*numbers, keys, values, _headers(rows.column("headers")), strict=True))
 
 
-def _headers(column: pa.Array) -> Iterator[tuple[Header, ...]]:
+def _headers(column: pa.Array) -> Iterable[tuple[Header, ...]]:
+    if not len(column.values):
+        return [()] * len(column)
     ends = column.offsets.to_pylist()
     pairs = list(zip(column.values.field(0).to_pylist(), column.values.field(1).to_pylist(), strict=True))
     return (tuple(pairs[start:end]) for start, end in pairwise(ends))

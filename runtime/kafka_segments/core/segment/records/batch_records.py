@@ -70,10 +70,13 @@ class Rows(Protocol):
 
 
 _MANY = 10_000
+_FEW = 3
 
 
 class ManyRows:
     """Rows that are loaded at the 10,000th record: decoding fewer one by one is faster than loading.
+
+    It is also faster in batches of one or two records.
 
     Args:
         load: loads the decoder; returns None if it is not available.
@@ -90,8 +93,9 @@ class ManyRows:
     def bodies(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
     ) -> Generator[Iterable[formats.Body], None, RecordPlace | None]:
-        self._num_records += batch.num_records or 0
-        if self._num_records <= _MANY or self._rows is None:
+        count = batch.num_records or 0
+        self._num_records += count
+        if self._num_records <= _MANY or count < _FEW or self._rows is None:
             return _BEGINNING
         return (yield from self._rows.bodies(batch, payload, max_items))
 
