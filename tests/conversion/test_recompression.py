@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests import forms
 from tests.conversion.compare import recorded, stored, values
-from tests.made.build import batch, control, message, record
+from tests.made.build import batch, message, record
 from tests.made.samples import in_every_run
 from tests.oracle.run import oracle
 
@@ -142,11 +142,6 @@ def test_a_wrapper_is_held_to_the_bound_that_was_given(codec: str) -> None:
     assert recompress(wrapper, codec, on_damage=found.append, max_decompressed=1000).to_bytes() == b""
     assert [type(one.error) for one in found] == [DecompressionError]
     assert recompress(wrapper, codec, max_decompressed=60_000).to_bytes() != b""
-
-
-def test_control_batches_are_never_compressed() -> None:
-    data = batch(0, RECORDS) + control(9, (b"\0\0\0\1", b"\0" * 6))
-    assert recompress(data, "zstd").to_bytes().endswith(control(9, (b"\0\0\0\1", b"\0" * 6)))
 
 
 @pytest.mark.parametrize(

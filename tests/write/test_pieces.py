@@ -181,16 +181,6 @@ def test_columns_of_other_types(name: str) -> None:
     assert [(key, value) for _offset, _time, key, value, _headers in found] == expect
 
 
-def test_timestamps_of_other_units() -> None:
-    for unit, factor in (("s", 1), ("ms", 1000), ("us", 10**6), ("ns", 10**9)):
-        column = pa.array([1_700_000_000 * factor, None], pa.timestamp(unit, tz="UTC"))
-        found = records(kafka_segments.encode_records(pa.table({"value": [b"v", b"w"], "timestamp": column})))
-        assert [record[1] for record in found] == [1_700_000_000_000, -1]
-    column = pa.array([1], pa.timestamp("us"))
-    with pytest.raises(EncodeError, match="lose data"):
-        kafka_segments.encode_records(pa.table({"value": [b"v"], "timestamp": column}))
-
-
 def test_headers_of_other_types() -> None:
     """Maps and large lists; null lists are no headers, null structs are refused."""
     kind = pa.map_(pa.string(), pa.binary())
@@ -223,35 +213,6 @@ def test_null_lists_that_hide_headers() -> None:
     )
     found = records(kafka_segments.encode_records(pa.table({"value": [b"v"] * 3, "headers": headers})))
     assert [len(record[4]) for record in found] == [1, 0, 1]
-
-
-def _headers_of(names: list[str]) -> pa.Array:
-    """A header in fields of any names."""
-    header = pa.StructArray.from_arrays([pa.array([b"a"])] * len(names), names=names)
-    return pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), header)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pa.table({"value": [1]}),
-        pa.table({"values": [b"v"]}),
-        pa.table({"offset": [1]}),
-        pa.table({"value": [b"v"], "headers": [b"x"]}),
-        pa.table({"value": [b"v"], "headers": [[{"key": b"x"}]]}),
-        pa.table({"value": [b"v"], "headers": _headers_of(["key", "value", "value"])}),
-        pa.table({"value": [b"v"], "timestamp": ["now"]}),
-        [5],
-        [(1, 2)],
-        [{"vlaue": b"v"}],
-        b"bytes",
-        None,
-        {"value": b"v"},
-    ],
-)
-def test_other_data_are_no_records(data: Any) -> None:
-    with pytest.raises(OptionError):
-        kafka_segments.encode_records(data)
 
 
 @pytest.mark.parametrize(

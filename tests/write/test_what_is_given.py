@@ -23,6 +23,12 @@ def written(rows: Any, **options: Any) -> list[kafka_segments.Record]:
     return read(kafka_segments.encode_records(rows, **options))
 
 
+def headers_of(names: list[str]) -> pa.Array:
+    """A header in fields of any names."""
+    header = pa.StructArray.from_arrays([pa.array([b"a"])] * len(names), names=names)
+    return pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), header)
+
+
 def dictionary(values: pa.Array) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.int8()), values)
 
@@ -142,6 +148,10 @@ def test_headers_may_come_as_they_like() -> None:
         pa.table({"value": VALUES, "other": VALUES}),
         pa.table({"offset": [1, 2, 3]}),
         pa.table([VALUES, VALUES], ["value", "value"]),
+        pa.table({"value": [1]}),
+        pa.table({"value": VALUES, "headers": VALUES}),
+        pa.table({"value": [b"v"], "headers": [[{"key": b"x"}]]}),
+        pa.table({"value": [b"v"], "headers": headers_of(["key", "value", "value"])}),
     ],
     ids=lambda data: type(data).__name__,
 )

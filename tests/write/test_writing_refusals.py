@@ -221,11 +221,6 @@ def test_the_next_thing_to_it_is_not(name: str, tmp_path: Path) -> None:
     NEAR_MISSES[name](tmp_path)
 
 
-def test_the_largest_batch_is_as_large_as_it_may_be() -> None:
-    data = kafka_segments.encode_batch([{"value": bytes(1048588 - 61 - 11)}])
-    assert len(data) == 1048588
-
-
 def test_the_place_is_told(tmp_path: Path) -> None:
     """The row in all that was given, not in its arrow batch, and the offset."""
     rows = [{**ROW, "offset": at, "timestamp": -7 if at == 25_017 else 1} for at in range(30_000)]
