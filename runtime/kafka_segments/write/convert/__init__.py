@@ -1,7 +1,7 @@
 """Conversion of segments to another format, or without some records, as Kafka would have written them.
 
 Strategy: `source_entries` yields entries with their records; `down`, `up` and `filter` turn each
-into `pieces`, with the fields of rewritten batches from the tables in `rules`; `converted_batches`
+into `pieces`, with the fields of rewritten batches from the tables in `rules`; `conversions`
 encodes them. Between magic 2 and the experimental magic 3, `magic3` makes the bytes of a batch of those of
 another.
 """

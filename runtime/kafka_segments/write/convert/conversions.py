@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
+from typing import Any
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats import MAGICS
@@ -12,17 +13,44 @@ from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.core.io.storage import SourceLike
 from kafka_segments.core.segment.segment import Segment, open_segment
-from kafka_segments.errors import OptionError
-from kafka_segments.write.batch_options import check_numbers, is_integer
-from kafka_segments.write.convert.converted_batches import encode
+from kafka_segments.errors import EncodeError, OptionError
+from kafka_segments.write.api import encode_exactly, encode_head, encode_records
+from kafka_segments.write.batch_options import BatchOptions, check_numbers, is_integer
 from kafka_segments.write.convert.down import down_pieces, has_to_go_down
 from kafka_segments.write.convert.filter import Cleaning, Retention
 from kafka_segments.write.convert.loss_report import ConversionReport
 from kafka_segments.write.convert.rules import NOTHING
-from kafka_segments.write.convert.source_entries import Piece, Recoded, SourceEntry, Untouched, read_entries
+from kafka_segments.write.convert.source_entries import (
+    Piece,
+    Recoded,
+    Rewritten,
+    SourceEntry,
+    Untouched,
+    read_entries,
+)
 from kafka_segments.write.convert.up import has_to_go_up, up_pieces
+from kafka_segments.write.encoding import Exact
 
 __all__ = ["Conversion", "down_convert", "filter_batches", "up_convert"]
+
+# Fields of `Batch` that are options of the same name.
+_V2_OPTIONS = (
+    "compression",
+    "partition_leader_epoch",
+    "producer_id",
+    "producer_epoch",
+    "is_transactional",
+    "delete_horizon_ms",
+)
+# Fields that are copied to the header of a batch without records.
+_HEADER_FIELDS = (
+    "base_offset",
+    "max_timestamp",
+    "partition_leader_epoch",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+)
 
 Pieces = Callable[[Iterator[SourceEntry], ConversionReport], Iterator[Piece | Recoded]]
 
@@ -80,12 +108,13 @@ class Conversion:
             for piece in pieces(entries, self.report):
                 if isinstance(piece, Untouched):
                     data = segment.read_entry(piece.batch)
+                    self.report.num_untouched += 1
                     self.report.num_records_copied += max(piece.batch.num_records or 0, 0)
                 elif isinstance(piece, Recoded):
                     data = piece.recode(segment.read_entry(piece.batch))
                     self.report.num_records += piece.num_records
                 else:
-                    data = encode(piece)
+                    data = _encoded(piece)
                     self.report.num_records += len(piece.records)
                 self.report.num_bytes += len(data)
                 yield data
@@ -224,3 +253,79 @@ def filter_batches(
         raise OptionError(f"delete_horizon_ms is {delete_horizon_ms!r}; it must be an integer")
     cleaning = Cleaning(retain, delete_horizon_ms, retention, ends_nothing, keeps_magic)
     return Conversion(source, lambda _batch: True, cleaning.pieces, on_damage, max_decompressed)
+
+
+def _encoded(piece: Rewritten) -> bytes:
+    """Encode a rewritten batch, wrapper or messages.
+
+    Raises:
+        EncodeError: Kafka's builder would refuse it, such as a timestamp below -1 or a transaction without a
+            producer; with the position of the original entry.
+    """
+    try:
+        if piece.fields["magic"] < 2:
+            return _messages(piece)
+        return _batch(piece) if piece.records else _empty_batch(piece)
+    except EncodeError as error:
+        raise _refused(error, piece.source_of(error.row), error.offset) from error
+    except OptionError as error:
+        raise _refused(error, piece.source, None) from error
+
+
+def _refused(error: EncodeError | OptionError, source: Batch, offset: int | None) -> EncodeError:
+    return EncodeError(
+        f"it cannot be rewritten: {error.detail}",
+        rule=error.rule,
+        offset=offset,
+        position=source.position,
+        path=source.path,
+    )
+
+
+def _row(record: Record) -> tuple[Any, ...]:
+    return record.offset, record.timestamp, record.key, record.value, record.headers
+
+
+def _times(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the options for the type of the records' timestamps."""
+    if fields["timestamp_type"] == "LogAppendTime":
+        return {"timestamp_type": "LogAppendTime", "log_append_time": fields["max_timestamp"]}
+    return {}
+
+
+def _batch(piece: Rewritten) -> bytes:
+    fields = piece.fields
+    sequence = fields["base_sequence"]
+    # A control batch has a producer, but no sequence numbers.
+    option = None if fields["is_control"] and sequence == -1 else sequence
+    options = BatchOptions(
+        **_times(fields),
+        **{name: fields[name] for name in _V2_OPTIONS},
+        base_sequence=option,
+        max_message_bytes=None,
+    )
+    exact = Exact(fields["base_offset"], fields["last_offset"], is_control=fields["is_control"])
+    return encode_exactly(map(_row, piece.records), options, exact, sequence)
+
+
+def _empty_batch(piece: Rewritten) -> bytes:
+    """Encode the header alone, with no more checks than the cleaner (DefaultRecordBatch.writeEmptyHeader)."""
+    fields = piece.fields
+    return encode_head(
+        BatchOptions(),
+        is_control=fields["is_control"],
+        is_transactional=fields["is_transactional"],
+        timestamp_type=fields["timestamp_type"] == "LogAppendTime",
+        last_offset_delta=fields["last_offset"] - fields["base_offset"],
+        **{name: fields[name] for name in _HEADER_FIELDS},
+    )
+
+
+def _messages(piece: Rewritten) -> bytes:
+    fields = piece.fields
+    rows = [(*_row(record)[:-1], ()) for record in piece.records]
+    options: dict[str, Any] = {"magic": fields["magic"], "max_message_bytes": None} | _times(fields)
+    if fields["compression"] == "none":
+        return encode_records(rows, **options)
+    checked = BatchOptions(compression=fields["compression"], **options)
+    return encode_exactly(rows, checked, Exact(fields["base_offset"], None))

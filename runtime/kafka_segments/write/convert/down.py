@@ -48,7 +48,6 @@ def down_pieces(
                 path=batch.path,
             )
         if batch.magic <= to_magic:
-            report.num_untouched += 1
             yield Untouched(batch)
             continue
         records = _wanted_records(entry, first_offset, report)

@@ -73,7 +73,6 @@ class Cleaning:
                 report.num_dropped += 1
                 continue
             _check_offsets(piece)
-            report.num_untouched += isinstance(piece, Untouched)
             report.num_rewritten += isinstance(piece, Rewritten)
             yield piece
 

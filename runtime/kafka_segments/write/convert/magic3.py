@@ -112,7 +112,6 @@ def _pieces(
 ) -> Iterator[Untouched | Recoded]:
     for entry in entries:
         if not wanted(entry.batch):
-            report.num_untouched += 1
             yield Untouched(entry.batch)
         elif entry.is_damaged:
             report.num_dropped += 1

@@ -81,7 +81,6 @@ def up_pieces(
             yield _rewritten(group, partition_leader_epoch, log_append_time)
             group = None
         if records is None:
-            report.num_untouched += 1
             yield Untouched(batch)
         elif records:
             report.num_rewritten += 1
