@@ -20,7 +20,7 @@ from tests.made import directories
 from tests.made.directories import append, run_of
 
 from kafka_segments.core.io.jobs import LocalEngine
-from kafka_segments.core.io.outputs import replace_file
+from kafka_segments.core.io.new_outputs import replace_file
 from kafka_segments.core.io.store_requests import Patience, RequestCounts, requests_so_far
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.ingest.run_report import RunMeter

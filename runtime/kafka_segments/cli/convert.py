@@ -98,14 +98,15 @@ def _add_format_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.core.io import outputs
+    from kafka_segments.core.io.new_outputs import new_file
+    from kafka_segments.core.io.outputs import check_absent
 
     destination = _checked_destination(arguments.source, arguments.destination)
-    outputs.check_absent(destination)
+    check_absent(destination)
     refuse_other_file(arguments.source)
     damages = _Damages()
     conversion = _conversion(arguments, damages)
-    with outputs.new_file(destination, arguments.destination) as output:
+    with new_file(destination, arguments.destination) as output:
         for data in conversion:
             output.write(data)
         if damages.status and not output.size:

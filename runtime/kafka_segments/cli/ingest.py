@@ -19,7 +19,7 @@ from kafka_segments.cli.jobs import (
 )
 from kafka_segments.cli.output import print_table
 from kafka_segments.core.formats.file_names import is_address
-from kafka_segments.core.io.outputs import replace_file
+from kafka_segments.core.io.new_outputs import replace_file
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
 from kafka_segments.log.findings import Kind, copy_words, worst_first

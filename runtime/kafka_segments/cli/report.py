@@ -13,7 +13,8 @@ from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import checked_file, is_single_file
 from kafka_segments.core.formats.file_names import absolute_path, is_address
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import check_absent, new_file
+from kafka_segments.core.io.new_outputs import new_file
+from kafka_segments.core.io.outputs import check_absent
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError
 from kafka_segments.log.checkpoints import Checkpoints

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import check_absent, new_file
+from kafka_segments.core.io.new_outputs import new_file
+from kafka_segments.core.io.outputs import check_absent
 from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog, StoredFile

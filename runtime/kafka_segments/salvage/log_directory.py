@@ -13,7 +13,7 @@ from kafka_segments.core import formats
 from kafka_segments.core.formats.building import build_offset_checkpoint
 from kafka_segments.core.formats.file_names import above
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import write_beside
+from kafka_segments.core.io.new_outputs import write_beside
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERTIES
 from kafka_segments.log.cluster_metadata import QUORUM_STATE, SNAPSHOT, start_error

@@ -20,7 +20,8 @@ from typing import Any
 
 from kafka_segments.core.formats.file_names import above, real_path
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import OutputFile, check_replaceable, make_directories, new_directory
+from kafka_segments.core.io.new_outputs import new_directory
+from kafka_segments.core.io.outputs import OutputFile, check_replaceable, make_directories
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.cluster_metadata import with_topic_ids

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import new_directory
+from kafka_segments.core.io.new_outputs import new_directory
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.header_summaries import HeaderSummary
 from kafka_segments.core.segment.scan.entry_scan import sound_entry

@@ -23,6 +23,7 @@ from kafka_segments.core.formats.building import (
 )
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io import outputs
+from kafka_segments.core.io.new_outputs import write_beside
 from kafka_segments.core.segment.beside.index_files import AbortedTxn
 from kafka_segments.errors import OptionError
 from kafka_segments.write.batch_options import MAX_INT
@@ -276,7 +277,7 @@ class LogWriter:
         Raises:
             OutputError: the disk is full, or fails.
         """
-        outputs.write_beside(self._directory, self.path, name, content, syncs=self._syncs)
+        write_beside(self._directory, self.path, name, content, syncs=self._syncs)
 
     def publish(self) -> tuple[str, ...]:
         """Complete the last segment, and make all files visible; return the segments' paths.

@@ -13,7 +13,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kafka_segments.core.io.signals import check_not_ended
@@ -31,15 +31,12 @@ __all__ = [
     "make_directory",
     "move_files",
     "names_in",
-    "new_directory",
-    "new_file",
+    "output_errors",
     "path_of",
     "publish_directory",
     "publish_files",
     "replace_directory",
-    "replace_file",
     "sync_directory",
-    "write_beside",
 ]
 
 _LEN_COPIED = 8 << 20  # at once
@@ -48,8 +45,8 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
 @contextmanager
-def _errors(path: str) -> Iterator[None]:
-    """Convert errors of the system to `OutputError`."""
+def output_errors(path: str) -> Iterator[None]:
+    """Convert errors of the system to `OutputError`; `path` is the one to name."""
     try:
         yield
     except OSError as error:
@@ -83,7 +80,7 @@ def check_absent(path: str) -> None:
         OptionError: it exists.
         OutputError: its directory does not exist or permit access, or its name is invalid.
     """
-    with _errors(path):
+    with output_errors(path):
         with suppress(FileNotFoundError, NotADirectoryError):
             os.lstat(path)
             raise OptionError("it exists already, and files are never overwritten", path=path)
@@ -99,7 +96,7 @@ def check_replaceable(path: str) -> str:
         OptionError: it exists and is not an empty directory, or cannot be replaced.
         OutputError: its parent directory does not exist or permit access.
     """
-    with _errors(path):
+    with output_errors(path):
         if not (os.path.isdir(path) and not os.listdir(path)):
             check_absent(path)
         real = os.path.realpath(path)
@@ -136,7 +133,7 @@ class OutputFile:
         self.path, self._destination = path, destination
         self.size = 0
         self._can_copy = hasattr(os, "copy_file_range")  # Linux
-        with _errors(destination):
+        with output_errors(destination):
             self._descriptor = os.open(path, _NEW, 0o666)
 
     def write(self, data: bytes | memoryview) -> None:
@@ -146,7 +143,7 @@ class OutputFile:
             OutputError: the disk is full, or fails.
         """
         rest = memoryview(data)
-        with _errors(self._destination):
+        with output_errors(self._destination):
             while rest:
                 written = os.write(self._descriptor, rest)
                 self.size += written
@@ -197,7 +194,7 @@ class OutputFile:
         Raises:
             OutputError: the disk fails.
         """
-        with _errors(self._destination):
+        with output_errors(self._destination):
             os.fsync(self._descriptor)
         self.close()
 
@@ -205,7 +202,7 @@ class OutputFile:
         """Close the file; idempotent."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            with _errors(self._destination):
+            with output_errors(self._destination):
                 os.close(descriptor)
 
     def discard(self) -> None:
@@ -214,73 +211,6 @@ class OutputFile:
             self.close()
         with suppress(OSError):
             os.unlink(self.path)
-
-
-@contextmanager
-def new_file(destination: str, named: str) -> Iterator[OutputFile]:
-    """Yield a hidden file beside a destination, which gets its name when all of it is on the disk.
-
-    Args:
-        destination: without links; nothing is there.
-        named: path for errors.
-
-    Raises:
-        OutputError: the disk is full, or fails, or the destination exists meanwhile; nothing is left then.
-    """
-    output = OutputFile(hidden_sibling(destination), named)
-    try:
-        yield output
-        output.finish()
-        publish_files([(output.path, destination)])
-    finally:
-        output.discard()
-
-
-@contextmanager
-def new_directory(destination: str, named: str) -> Iterator[str]:
-    """Yield a hidden directory beside a destination, which gets its name when all of it is on the disk.
-
-    Args:
-        destination: without links.
-        named: path for errors.
-
-    Raises:
-        OutputError: the disk is full, or fails; nothing is left then.
-    """
-    hidden = hidden_sibling(destination)
-    make_directory(hidden, named)
-    try:
-        yield hidden
-        _sync_tree(hidden, named)
-        publish_directory(hidden, destination, named)
-    except BaseException:
-        discard_directory(hidden)
-        raise
-
-
-def _sync_tree(path: str, named: str) -> None:
-    """Fsync all files below a directory, and the directories.
-
-    At the end this takes a fraction of the time that an fsync after each file takes: the first ones put the
-    journal of the file system on the disk for all.
-    """
-    for folder, _folders, names in os.walk(path, topdown=False):
-        for name in [*names, ""]:
-            one = os.path.join(folder, name)
-            with _errors(os.path.join(named, os.path.relpath(one, path))):
-                sync_directory(one)
-
-
-def write_beside(directory: str, named: str, name: str, content: bytes, *, syncs: bool = True) -> None:
-    """Write a file into a directory, and fsync it; `named` is the directory for errors.
-
-    Raises:
-        OutputError: the disk is full, or fails.
-    """
-    with closing(OutputFile(os.path.join(directory, name), os.path.join(named, name))) as file:
-        file.write(content)
-        if syncs:
-            file.finish()
 
 
 def publish_files(files: list[tuple[str, str]]) -> None:
@@ -296,10 +226,10 @@ def publish_files(files: list[tuple[str, str]]) -> None:
     done: list[str] = []
     try:
         for source, destination in files:
-            with _errors(destination):
+            with output_errors(destination):
                 _rename_new(source, destination)
             done.append(destination)
-        with _errors(files[-1][1]):
+        with output_errors(files[-1][1]):
             sync_directory(os.path.dirname(files[-1][1]) or ".")
     except BaseException:
         for destination in reversed(done):
@@ -320,27 +250,9 @@ def _rename_new(source: str, destination: str) -> None:
     os.unlink(source)
 
 
-def replace_file(path: str, data: bytes) -> None:
-    """Write a file whole, in the place of the one that is there: readers see the one or the other.
-
-    Raises:
-        OutputError: it cannot be written; the file that is there stays.
-    """
-    output = OutputFile(hidden_sibling(path), path)
-    try:
-        output.write(data)
-        output.finish()
-        with _errors(path):
-            os.replace(output.path, path)
-            sync_directory(os.path.dirname(path) or ".")
-    except BaseException:
-        output.discard()
-        raise
-
-
 def make_directory(path: str, destination: str) -> None:
     """Create the directory `path`, to be published as `destination`."""
-    with _errors(destination):
+    with output_errors(destination):
         os.mkdir(path)
 
 
@@ -356,7 +268,7 @@ def publish_directory(path: str, destination: str, named: str) -> None:
         OutputError: the destination exists meanwhile, or the disk fails.
     """
     check_not_ended()
-    with _errors(named):
+    with output_errors(named):
         sync_directory(path)
         os.rename(path, destination)
         sync_directory(os.path.dirname(destination) or ".")
@@ -368,7 +280,7 @@ def make_directories(path: str) -> None:
     Raises:
         OutputError: it cannot be created.
     """
-    with _errors(path):
+    with output_errors(path):
         os.makedirs(path, exist_ok=True)
 
 
@@ -378,7 +290,7 @@ def names_in(path: str, named: str) -> list[str]:
     Raises:
         OutputError: it cannot be listed.
     """
-    with _errors(named):
+    with output_errors(named):
         return sorted(os.listdir(path))
 
 
@@ -389,9 +301,9 @@ def move_files(source: str, destination: str, names: Sequence[str]) -> None:
         OutputError: one cannot be renamed.
     """
     for name in names:
-        with _errors(os.path.join(destination, name)):
+        with output_errors(os.path.join(destination, name)):
             os.rename(os.path.join(source, name), os.path.join(destination, name))
-    with _errors(destination):
+    with output_errors(destination):
         sync_directory(destination)
 
 
@@ -414,10 +326,10 @@ def add_directories(source: str, destination: str, named: str, names: Sequence[s
         for name in names:
             if os.path.lexists(os.path.join(destination, name)):
                 raise OutputError("another program created it meanwhile", path=os.path.join(named, name))
-            with _errors(os.path.join(named, name)):
+            with output_errors(os.path.join(named, name)):
                 os.rename(os.path.join(source, name), os.path.join(destination, name))
             done.append(name)
-        with _errors(named):
+        with output_errors(named):
             sync_directory(destination)
     except BaseException:
         for name in reversed(done):
@@ -443,7 +355,7 @@ def replace_directory(path: str, destination: str, named: str) -> None:
     parent, name = os.path.split(destination)
     old = os.path.join(parent, f"{hidden_stem(name).removesuffix('writing-')}replaced-{uuid.uuid4().hex}")
     has_old = os.path.isdir(destination) and bool(os.listdir(destination))
-    with _errors(named):
+    with output_errors(named):
         if has_old:
             os.rename(destination, old)
     try:
