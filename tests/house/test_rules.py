@@ -10,7 +10,7 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # Segments are opened by `storage` alone. The others write: the ingest job its runs and Parquet files; the
 # console opens the null device; `native` keeps compiled decoders; `arena` maps memory without a file behind;
 # `outputs` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
-# Spark's and Hadoop's settings stand in files of theirs; `page_cache` maps what `storage` holds open, to ask
+# Spark's and Hadoop's settings stand in files of theirs; `local_files` maps what `storage` holds open, to ask
 # which of its pages are cached; `schema_files` and `exported_files` give out the schemas as they are.
 OPENERS = {
     "cli/console.py",
@@ -22,7 +22,6 @@ OPENERS = {
     "core/native/library.py",
     "core/io/outputs.py",
     "ingest/runs/local_table_files.py",
-    "core/io/page_cache.py",
     "core/io/local_files.py",
     "salvage/manifest.py",
     "spark/settings.py",

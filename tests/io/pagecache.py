@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kafka_segments.core.io.page_cache import resident_pages
+from kafka_segments.core.io.local_files import resident_pages
 
 
 def pages_of(path: Path) -> bytes:

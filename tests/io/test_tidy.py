@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from tests.io.pagecache import drop, pages_of, warm
 
-from kafka_segments.core.io import page_cache
+from kafka_segments.core.io import local_files
 from kafka_segments.core.io.filesystem import PlacedSource, lend_file
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.page_cache import LocalSource
+from kafka_segments.core.io.local_files import LocalSource
 
 PAGE = 4096
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,7 +108,7 @@ WAYS += [("another user", read_through)]  # what is read ahead for him stays, an
 @pytest.fixture
 def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Places:
     if request.param == "another user":
-        monkeypatch.setattr(page_cache, "_may_know", lambda descriptor, status: False)
+        monkeypatch.setattr(local_files, "_may_know", lambda descriptor, status: False)
         if tidied(Places().open(__file__)) is None:
             pytest.skip("needs Linux 6.14, and a file system that knows RWF_DONTCACHE")
     return Places()
@@ -154,7 +154,7 @@ def test_pages_behind_the_reader_are_given_up_while_it_reads(file: Path) -> None
 
 @patiently
 def test_another_users_file_is_not_lent(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_cache, "_tidy_flags", lambda descriptor, status: page_cache._DONTCACHE)
+    monkeypatch.setattr(local_files, "_tidy_flags", lambda descriptor, status: local_files._DONTCACHE)
     source = Places().open(str(file))
     assert lend_file(source, 0, SIZE) == -1
     source.close()
@@ -207,7 +207,7 @@ def test_a_read_that_fails_is_left_to_the_plain_source(file: Path, monkeypatch: 
 
     source = Places().open(str(file))
     assert tidied(source) is not None
-    monkeypatch.setattr(page_cache.os, "preadv", failing)  # type: ignore[attr-defined]
+    monkeypatch.setattr(local_files.os, "preadv", failing)  # type: ignore[attr-defined]
     read_through(source)
     source.close()
     assert Places().read_whole(str(file), memoryview(bytearray(SIZE)))
@@ -240,8 +240,8 @@ def test_where_addresses_are_limited_all_bytes_come(file: Path, mebibytes: int) 
 
 
 def test_where_nothing_is_known_files_are_read_as_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_cache, "_may_know", lambda descriptor, status: False)
-    monkeypatch.setattr(page_cache, "_DONTCACHE", 1 << 30)  # no kernel knows it
+    monkeypatch.setattr(local_files, "_may_know", lambda descriptor, status: False)
+    monkeypatch.setattr(local_files, "_DONTCACHE", 1 << 30)  # no kernel knows it
     source = Places().open(str(file))
     assert tidied(source) is None
     assert source.read(0, 3) == file.read_bytes()[:3]
@@ -270,5 +270,5 @@ def test_as_a_user_who_may_only_read(file: Path) -> None:
             source.close()
         finally:
             os.seteuid(0)
-        assert flags in (None, page_cache._DONTCACHE)  # never by what mincore says
+        assert flags in (None, local_files._DONTCACHE)  # never by what mincore says
         assert flags is None or sum(pages_of(copy)) == 0

@@ -1,20 +1,44 @@
-"""Local files, including mounted file systems."""
+"""Local files, including mounted file systems, read without changing the page cache, which a broker needs.
+
+Strategy: before a part is read, `mincore` shows which of its pages are cached. The kernel reads as usual,
+with read-ahead; after the reader has passed, pages that were not cached before are dropped
+(POSIX_FADV_DONTNEED). `mincore` works for the file's owner, root and users who may write the file. For
+others, on Linux 6.14 and newer, reads drop their pages themselves (RWF_DONTCACHE). Where neither is
+available, pages stay.
+`preadv2` with RWF_NOWAIT is no alternative, as it starts reading missing pages (docs/stores.md).
+"""
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import stat
+import sys
+import threading
+from functools import cache
 from operator import attrgetter
+from typing import Any
 
-from kafka_segments.core.io.filesystem import FileEntry, PlacedSource
+from kafka_segments.core.io.filesystem import FileEntry, PlacedSource, lend_file
 from kafka_segments.core.io.loggers import get_logger
-from kafka_segments.core.io.page_cache import LocalSource
-from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.io.storage import Source, open_source
 from kafka_segments.errors import ReadError
 
-__all__ = ["LocalFiles", "is_locked"]
+__all__ = ["LocalFiles", "LocalSource", "is_locked", "resident_pages"]
 
 _log = get_logger(__name__)
+
+_DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
+_CACHESTAT = 451  # on all architectures that Python has wheels for
+_Part = ctypes.c_uint64 * 2
+_Counts = ctypes.c_uint64 * 5  # cached, dirty, under writeback, evicted, recently evicted
+_LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
+_LEN_BLOCK = 32 << 20  # is asked about at once
+_LEN_FOLIO = 4 << 20  # pages are dropped in whole folios only: some are dropped twice
+_LARGEST = 1 << 36
+_CACHED = bytes([True])
+_LOWEST_BIT = bytes(value & 1 for value in range(256))  # other bits are reserved
 
 
 class LocalFiles:
@@ -113,3 +137,150 @@ def _cannot_list(path: str, error: OSError) -> ReadError:
     is_missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
     remedy = "check the path" if is_missing else "is it readable for this user?"
     return ReadError(f"{error.strerror or error}: {remedy}", errno=error.errno, path=path)
+
+
+def resident_pages(descriptor: int, position: int, size: int) -> bytes:
+    """Return one byte for each page of a part of a file, 1 if it is cached; 1 for all if that is not known.
+
+    Nothing is read. Users who neither own the file nor may write it get 1 for each page.
+
+    Args:
+        descriptor: of the file.
+        position: of the start of a page.
+        size: bytes.
+    """
+    num_pages, libc = -(-size // mmap.PAGESIZE), _libc()
+    # Since Linux 6.5 counting is 20 times faster than listing, and mostly all or no pages are cached.
+    counts = _Counts()
+    failed = libc.syscall(_CACHESTAT, descriptor, _Part(position, size), counts, 0)
+    if not failed and counts[0] in (0, num_pages):
+        return bytes([counts[0] > 0]) * num_pages
+    states = ctypes.create_string_buffer(num_pages)
+    try:
+        # The map is never accessed, so that a bad sector cannot end the process.
+        with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, offset=position) as part:
+            address = ctypes.addressof(ctypes.c_char.from_buffer(part))
+            failed = libc.mincore(address, size, states)
+    except (OSError, ValueError):  # no memory for the map, or the file has shrunk
+        failed = -1
+    return _CACHED * num_pages if failed else states.raw.translate(_LOWEST_BIT)
+
+
+@cache
+def _libc() -> Any:
+    libc = ctypes.CDLL(None)
+    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+    libc.syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
+    libc.syscall.restype = ctypes.c_long
+    return libc
+
+
+def _tidy_flags(descriptor: int, status: os.stat_result) -> int | None:
+    """Flags of `preadv`; 0 if `resident_pages` works for this user. None if nothing keeps the cache."""
+    if sys.platform != "linux":
+        return None
+    if _may_know(descriptor, status):
+        return 0
+    try:
+        # The kernel does not look at the flags of an empty read.
+        os.preadv(descriptor, [bytearray(mmap.PAGESIZE)], 0, _DONTCACHE)
+    except OSError:
+        return None
+    return _DONTCACHE
+
+
+def _may_know(descriptor: int, status: os.stat_result) -> bool:
+    """Whether `mincore` works for this user, by the kernel's `can_do_mincore`; else it reports all pages."""
+    is_owner = os.geteuid() in (0, status.st_uid)
+    return is_owner or os.access(f"/proc/self/fd/{descriptor}", os.W_OK, effective_ids=True)
+
+
+class LocalSource:
+    """A `PlacedSource` of a local file.
+
+    Args:
+        source: the open file, closed with this.
+        identity: of the file, see `FileEntry`.
+        status: of the file, to drop pages that are brought into the page cache; None keeps them.
+    """
+
+    is_memory = False
+
+    def __init__(self, source: Source, identity: str, status: os.stat_result | None) -> None:
+        self._source = source
+        self.name, self.size, self.identity = source.name, source.size, identity
+        is_tidied = status is not None and source.descriptor >= 0 and 0 < source.size <= _LARGEST
+        self._flags = _tidy_flags(source.descriptor, status) if is_tidied and status is not None else None
+        # A byte a page: 0 if it was not cached before; 1 if it was, or is not known.
+        self._pages = bytearray(_CACHED) * (-(-source.size // mmap.PAGESIZE) if self._flags == 0 else 0)
+        self._asked: set[int] = set()  # numbers of blocks
+        self._last = 0  # position of the last window
+        self._lock = threading.Lock()
+
+    @property
+    def descriptor(self) -> int:
+        """Descriptor for reads anywhere in the file; -1 if their pages could not be dropped."""
+        if self._flags == 0:
+            self._ask(0, self.size)
+        return -1 if self._flags else self._source.descriptor
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """Read exactly `size` bytes."""
+        return self.window(position, size, memoryview(bytearray(size)))
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        """Read exactly `size` bytes, into the buffer if all can be read at once."""
+        if self._flags is None:
+            return self._source.window(position, size, buffer)
+        view = buffer[:size]
+        self._begin(position, size)
+        try:
+            if os.preadv(self._source.descriptor, [view], position, self._flags) == size:
+                return view
+        except OSError:
+            pass  # the plain file finds the unreadable block
+        return self._source.read(position, size)
+
+    def lend(self, position: int, size: int) -> int:
+        """Return a descriptor for reading a part next, in order, by `pread`; -1 if pages would stay."""
+        if self._flags:
+            return -1
+        self._begin(position, size)
+        return lend_file(self._source, position, size)
+
+    def _begin(self, position: int, size: int) -> None:
+        """Prepare reading of a part, from its beginning to its end, and drop pages before it."""
+        if self._flags == 0 and self._source.descriptor >= 0:
+            self._ask(position, position + size + _LEN_READ_AHEAD)
+            self._drop(self._last - _LEN_FOLIO, position // mmap.PAGESIZE)
+            self._last = position
+
+    def _ask(self, position: int, end: int) -> None:
+        """Query the cached pages of a part before it is read."""
+        with self._lock:
+            for block in range(position // _LEN_BLOCK, -(-min(end, self.size) // _LEN_BLOCK)):
+                if block not in self._asked:
+                    self._asked.add(block)
+                    start = block * _LEN_BLOCK
+                    found = resident_pages(self._source.descriptor, start, min(_LEN_BLOCK, self.size - start))
+                    page = start // mmap.PAGESIZE
+                    self._pages[page : page + len(found)] = found
+
+    def _drop(self, position: int, last: int) -> None:
+        """Drop the pages from a position to before another page that were not cached before."""
+        page = max(0, position) // mmap.PAGESIZE
+        while (start := self._pages.find(0, page, last)) >= 0:
+            page = self._pages.find(1, start, last)
+            page = last if page < 0 else page
+            first, size = start * mmap.PAGESIZE, (page - start) * mmap.PAGESIZE
+            os.posix_fadvise(self._source.descriptor, first, size, os.POSIX_FADV_DONTNEED)
+
+    def close(self) -> None:
+        """Drop all pages, also those that the kernel has read ahead."""
+        if self._source.descriptor >= 0:
+            self._drop(0, len(self._pages))
+        self._source.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_flags", None) is not None:
+            self.close()
