@@ -87,7 +87,6 @@ def test_nothing_at_run_time_reads_the_schemas() -> None:
 TAKERS = {
     "cli/aborted.py",
     "cli/find.py",
-    "cli/find_files.py",
     "core/io/jobs.py",
     "cli/ls.py",
     "cli/main.py",

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console, parsing
+from kafka_segments.cli.ingest import table_of
 from kafka_segments.cli.output import print_table
-from kafka_segments.cli.table_argument import table_of
 from kafka_segments.core.formats.file_names import absolute_path
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.query.table_words import COUNTS

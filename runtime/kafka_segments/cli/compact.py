@@ -6,6 +6,7 @@ import argparse
 from contextlib import ExitStack
 
 from kafka_segments.cli import console, parsing
+from kafka_segments.cli.ingest import table_of
 from kafka_segments.cli.jobs import (
     JobProgress,
     add_engine_options,
@@ -13,7 +14,6 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.table_argument import table_of
 from kafka_segments.query import option_values as values
 
 __all__ = ["add_parser", "run"]

@@ -6,22 +6,26 @@ import argparse
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.find_files import FileEvent, FileTask, UnusedIndex, searches
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
+from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
-from kafka_segments.cli.opened_files import GivenFiles
+from kafka_segments.cli.opened_files import GivenFiles, fast_rows_if_there
 from kafka_segments.cli.selection import add_isolation_option, add_selection_options, conditions_of
 from kafka_segments.cli.sources import GivenFile, places_of
 from kafka_segments.core.formats.entries import Batch, Damage
-from kafka_segments.errors import (
-    KafkaFormatError,
-    OptionError,
-)
+from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.jobs import in_processes
+from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.records.batch_records import ManyRows
+from kafka_segments.core.segment.segment import open_segment
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
 from kafka_segments.log.findings import damage_words
 from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.log.log_dir import refuse_below_sources
@@ -37,9 +41,13 @@ from kafka_segments.search.content_tests import (
 )
 from kafka_segments.search.found import Finds, FoundRecord, RawPlace, SearchCounts, UndecidedPlace
 from kafka_segments.search.json_paths import parse_json_test
-from kafka_segments.search.segment_search import Checked
+from kafka_segments.search.pruning import position_to_begin
+from kafka_segments.search.segment_search import Checked, SegmentSearch
+from kafka_segments.search.time_bound import TimeBound
 
 __all__ = ["add_parser", "run"]
+
+_MAX_BYTES, _MAX_EVENTS = 256 << 10, 1000  # of one message
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -199,7 +207,7 @@ class _Find:
         if arguments.all_crc:
             self._checked = "all"
         self._is_committed = arguments.isolation == "read_committed"
-        self._task = FileTask(files.places, conditions, self._checked)
+        self._task = _FileTask(files.places, conditions, self._checked)
         # Text has damage in its place; if both streams are terminals, that is enough.
         self._is_repeated = (
             arguments.format != "text" or arguments.count or not console.is_terminal(sys.stdout)
@@ -216,7 +224,7 @@ class _Find:
             self._files.refuse(one)
         files = self._files.there()
         total, done = sum(map(_size_of, files)), 0
-        with searches(self._task, files, self._jobs) as found:
+        with _searches(self._task, files, self._jobs) as found:
             for file, events in zip(files, found, strict=True):
                 self._events(events, file)
                 if self._is_over:
@@ -226,7 +234,7 @@ class _Find:
                 show(done, total)
         self._files.report_gaps(self._conditions.touches)
 
-    def _events(self, events: Iterator[FileEvent], file: GivenFile) -> None:
+    def _events(self, events: Iterator[_FileEvent], file: GivenFile) -> None:
         def read(batch: Batch) -> bytes:
             with closing(file.open(self._files.places)) as source:
                 return bytes(source.read(batch.position, batch.size))
@@ -243,7 +251,7 @@ class _Find:
         for event in console.waited(events, f"searching {file.path}"):
             if isinstance(event, SearchCounts):
                 self.counts += event
-            elif isinstance(event, UnusedIndex):
+            elif isinstance(event, _UnusedIndex):
                 console.say(str(event.error))
                 self._files.note()
             elif isinstance(event, KafkaFormatError):
@@ -276,3 +284,95 @@ class _Find:
 
 def _size_of(file: GivenFile) -> int:
     return 0 if file.segment is None else file.segment.size
+
+
+@dataclass(frozen=True, slots=True)
+class _UnusedIndex:
+    """An index that is wrong, with the reason."""
+
+    error: KafkaFormatError
+
+
+_FileEvent = Finds | _UnusedIndex | KafkaFormatError | SearchCounts
+"""What is found; an index that is wrong; why the file cannot be searched; at the end, counts."""
+
+
+class _FileTask:
+    """Search of one file after the other, in one process.
+
+    Args:
+        places: opens files.
+        conditions: what is looked for.
+        checked: of which batches checksums are verified.
+    """
+
+    def __init__(self, places: Places, conditions: Conditions, checked: Checked) -> None:
+        self._places, self._conditions = places, conditions
+        self._checked: Checked = checked
+        self._rows, self._bound = ManyRows(fast_rows_if_there), TimeBound()
+
+    def __reduce__(self) -> tuple[type[_FileTask], tuple[Places, Conditions, Checked]]:
+        return _FileTask, (self._places, self._conditions, self._checked)
+
+    def events(self, file: GivenFile) -> Iterator[_FileEvent]:
+        """Yield what is found in a file."""
+        try:
+            if file.segment is None:
+                refuse_other_file(file.path)
+            with closing(file.open(self._places)) as source, self._bound.ticking():
+                with open_segment(source) as segment:
+                    if file.segment is None:
+                        check_is_log(segment)
+                yield from self._search(file, source)
+        except KafkaFormatError as error:
+            yield error.with_context(path=error.path or file.path)
+
+    def pieces(self, file: GivenFile) -> Iterator[list[_FileEvent]]:
+        """Yield the same as lists that are not long, nor large."""
+        kept, num_bytes = list[_FileEvent](), 0
+        for event in self.events(file):
+            kept.append(event)
+            if isinstance(event, FoundRecord):
+                num_bytes += len(event.record.key or b"") + len(event.record.value or b"")
+            if num_bytes >= _MAX_BYTES or len(kept) >= _MAX_EVENTS:
+                yield kept
+                kept, num_bytes = [], 0
+        yield kept
+
+    def _search(self, file: GivenFile, source: Source) -> Iterator[_FileEvent]:
+        unused: list[KafkaFormatError] = []
+        position: int | None = 0
+        if file.segment is not None:
+            position = position_to_begin(self._places, file.segment, source, self._conditions, unused)
+        yield from map(_UnusedIndex, unused)
+        search = SegmentSearch(
+            source, self._conditions, checked=self._checked, rows=self._rows, bound=self._bound
+        )
+        yield from search.events(source.size if position is None else position)
+        yield search.counts
+
+
+@contextmanager
+def _searches(
+    task: _FileTask, files: Sequence[GivenFile], jobs: int
+) -> Iterator[Iterator[Iterator[_FileEvent]]]:
+    """Provide what is found in each of the files, in their order.
+
+    Args:
+        task: searches.
+        files: to be searched.
+        jobs: processes; 1 searches in this one.
+    """
+    if jobs <= 1:
+        yield (task.events(file) for file in files)
+        return
+    killed = ReadError("the process that searched this file ended early; search it again")
+    with in_processes(task.pieces, files, jobs, killed) as found:
+        yield (_joined(pieces, file.path) for file, pieces in zip(files, found, strict=True))
+
+
+def _joined(pieces: Iterator[list[_FileEvent]], path: str) -> Iterator[_FileEvent]:
+    try:
+        yield from chain.from_iterable(pieces)
+    except ReadError as error:
+        yield error.with_context(path=path)

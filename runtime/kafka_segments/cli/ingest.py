@@ -18,7 +18,7 @@ from kafka_segments.cli.jobs import (
     is_drawn,
 )
 from kafka_segments.cli.output import print_table
-from kafka_segments.core.formats.file_names import is_address
+from kafka_segments.core.formats.file_names import is_address, real_path
 from kafka_segments.core.io.new_outputs import replace_file
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from kafka_segments.ingest.run_plan import Request
     from kafka_segments.ingest.run_report import RunMeter, RunReport
     from kafka_segments.ingest.runs.account import PartitionReport
-    from kafka_segments.ingest.runs.run_state import CatalogTable
+    from kafka_segments.ingest.runs.run_state import CatalogTable, RunState
+    from kafka_segments.ingest.tables import Table
 
-__all__ = ["add_parser", "run"]
+__all__ = ["add_parser", "run", "table_of"]
 
 _OPTIONS = (*option_names("query", "file"), "columns", "timestampOverflow")
 
@@ -344,3 +345,28 @@ def _numbers(reports: Sequence[PartitionReport]) -> list[str]:
     sums = [sum(getattr(one.account, name) for one in reports) for name in names]
     sums += [sum(one.bytes_out for one in reports), sum(one.num_damaged for one in reports)]
     return [f"{number:,}" for number in sums]
+
+
+def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
+    """Open the table at DEST; return it with its newest run.
+
+    Raises:
+        OptionError: there is no table, or an option that stores do not have.
+        MissingExtraError: a package that the kind needs is not installed.
+        ReadError: its newest run cannot be read.
+    """
+    from kafka_segments.ingest.runs.run_log import RunLog, newest_run
+    from kafka_segments.ingest.tables import open_table
+
+    destination = real_path(arguments.destination)
+    settings = store_settings(parsing.named_options(arguments.option, ()))
+    newest = newest_run(RunLog(destination, settings), arguments.destination)
+    written = newest.settings
+    table = open_table(written.kind, destination, settings, written.catalog)
+    if written.catalog is not None and not table.is_published(newest):
+        raise OptionError(
+            f"the newest run names the table {written.catalog}, but is not in it: run ingest with --catalog "
+            "and --identifier first, which adds it",
+            path=arguments.destination,
+        )
+    return table, newest

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console, parsing
+from kafka_segments.cli.ingest import table_of
 from kafka_segments.cli.jobs import add_engine_options, engine_of
-from kafka_segments.cli.table_argument import table_of
 from kafka_segments.errors import OptionError
 
 if TYPE_CHECKING:
