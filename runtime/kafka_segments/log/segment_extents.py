@@ -132,7 +132,7 @@ def read_small(places: Places, segments: Iterable[StoredSegment], budget: Budget
         budget: of the planning; it counts the small segments.
     """
     wanted = [one for one in segments if is_small(one) and _kept_times.get(one.file) is None]
-    if not budget.has_many_small(len(wanted)):
+    if not budget.has_many_small(len(wanted)) or not wanted:
         return
     buffer = memoryview(bytearray(min(_LEN_AT_ONCE, sum(one.size for one in wanted))))
     held: list[StoredSegment] = []
