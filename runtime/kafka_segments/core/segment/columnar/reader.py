@@ -27,7 +27,6 @@ from kafka_segments.core.segment.columnar.exact_reader import ExactRecords
 from kafka_segments.core.segment.columnar.fused_inflate import Inflation
 from kafka_segments.core.segment.columnar.fused_scan import FusedScan
 from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange, ReadRange
-from kafka_segments.core.segment.columnar.transaction_rows import ExcludedRows
 from kafka_segments.core.segment.columnar.wrappers import Unwrapping
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.core.segment.scan import entry_table as kinds_of
@@ -81,7 +80,7 @@ class ColumnarReader:
         self._read_range = read_range = read_range or ReadRange()
         self._coverage, self._misplaced = read_range.coverage, read_range.misplaced
         self._counts = read_range.counts
-        self._excluded = ExcludedRows(excluded) if excluded else None
+        self._excluded = excluded or None
         self._schema = schema
         self._module = module
         self._range = OffsetRange(start, end)

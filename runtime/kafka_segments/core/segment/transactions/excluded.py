@@ -9,11 +9,16 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.formats.java import MAX_LONG
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.errors.packages import LazyPackage
 
 __all__ = ["AbortedTransaction", "AbortedTransactions", "ExcludedBatches"]
+
+np: Any = LazyPackage("numpy")
 
 _NUM_FIELDS = 4
 
@@ -106,3 +111,16 @@ class ExcludedBatches:
         firsts, lasts = self.ranges.get(batch.producer_id, ((), ()))
         at = bisect_right(firsts, batch.base_offset)
         return at > 0 and batch.base_offset <= lasts[at - 1]
+
+    def mask(self, entries: EntryTable) -> Any:
+        """Return which rows of a table are among them, as an array."""
+        mask = np.zeros(len(entries), bool)
+        rows = np.flatnonzero(entries.is_batch() & (entries.column("is_transactional") != 0))
+        producers, offsets = entries.column("producer_id")[rows], entries.column("base_offset")[rows]
+        for producer_id in np.unique(producers).tolist():
+            if producer_id in self.ranges:
+                firsts, lasts = map(np.asarray, self.ranges[producer_id])
+                is_own = producers == producer_id
+                at = np.searchsorted(firsts, offsets[is_own], "right") - 1
+                mask[rows[is_own]] = (at >= 0) & (offsets[is_own] <= lasts[at])
+        return mask
