@@ -19,7 +19,7 @@ from kafka_segments.core.segment.columnar import decoding, fused_scan, reader
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.core.segment.scan import scanner
 from kafka_segments.core.segment.segment import fast_rows
-from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.errors import OptionError
 
 DATA = some_segment()
 
@@ -224,22 +224,6 @@ def test_headers_are_those_of_the_entries(path):
     assert table["timestamp_type_name"].to_pylist() == kinds
     times = [None if entry.max_timestamp == -1 else entry.max_timestamp for entry in entries]
     assert table["max_timestamp"].cast(pa.int64()).to_pylist() == times
-
-
-def test_headers_of_a_damaged_segment(tmp_path):
-    data = DATA[:9000] + b"garbage" * 99 + DATA[9000:]
-    path = tmp_path / "file"
-    path.write_bytes(data)
-    found = []
-    with open_segment(path) as segment:
-        table = segment.read_headers(on_damage=found.append)
-        with pytest.raises(KafkaFormatError):
-            segment.read_headers()
-    with open_segment(path, headers_only=True) as segment:
-        entries = list(segment.iter_entries(on_damage="skip"))
-    assert [told(one) for one in found] == [told(entry) for entry in entries if isinstance(entry, Damage)]
-    assert found
-    assert table["position"].to_pylist() == [entry.position for entry in entries if isinstance(entry, Batch)]
 
 
 @pytest.mark.parametrize("sizes", [(1, 200_000, 1), (200_000, 1, 200_000)], ids=["small", "large"])

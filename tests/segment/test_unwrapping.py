@@ -172,14 +172,6 @@ def test_odd_ones_are_left_to_the_slow_way(slow, name: str) -> None:
     compare(odd()[name] * 3 + behind)
 
 
-def test_odd_ones_in_any_mixture() -> None:
-    random = Random(9)
-    wrappers = list(odd().values())
-    for _ in range(20):
-        parts = [random.choice(wrappers) if random.random() < 0.3 else usual(at, 9) for at in range(40)]
-        compare(b"".join(parts))
-
-
 def test_old_versions_of_librdkafka_and_renumbered_offsets(slow) -> None:
     relative = [message(at, b"x") for at in (0, 5, 6)]
     data = wrapper(0, relative) + wrapper(20, relative) + wrapper(6, relative)
@@ -218,13 +210,3 @@ def test_without_the_instructions_for_checksums(monkeypatch, slow) -> None:
     data = run_of(9)
     compare(data)
     assert len(set(slow)) == 9
-
-
-def test_damage_anywhere_is_told_as_in_the_slow_way() -> None:
-    random = Random(4)
-    whole = run_of(25, codec="snappy") + run_of(5, magic=0)
-    for _ in range(15):
-        data = bytearray(whole)
-        for _ in range(random.randrange(1, 4)):
-            data[random.randrange(len(data))] ^= 1 << random.randrange(8)
-        compare(bytes(data))
