@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from kafka_segments.cli import console, parsing, text
 from kafka_segments.cli.output import Line, attributes_of, error_values, line_values, print_lines
@@ -99,7 +99,6 @@ def _lines(partition: Partition, asked: Collection[str]) -> Iterator[Line]:
         partition: all of it.
         asked: paths of the segments that were asked for.
     """
-    outcome = partition.outcome
     segments = with_ends(partition.segments)
     ranges = [(one.base_offset, end) for one, end in segments if one.path in asked]
     is_all = len(ranges) == len(partition.segments)
@@ -109,8 +108,19 @@ def _lines(partition: Partition, asked: Collection[str]) -> Iterator[Line]:
             (end is None or first < end) and (last is None or last >= start) for start, end in ranges
         )
 
-    name = attributes_of(partition, "topic", "partition")
     yield _summary(partition)
+    yield from _transactions(partition, touches)
+    for damage in partition.outcome.damage:
+        if is_all or damage.path in asked:
+            status = console.NOT_OPENED if is_unopened(damage) else console.FINDINGS
+            path = escape(damage.path).encode()
+            yield Line(damage, b"    " + path + b": " + text.line(damage), status)
+    for error in partition.check_indexes():
+        yield Line({"type": "finding"} | error_values(error), f"    {error}", console.FINDINGS)
+
+
+def _transactions(partition: Partition, touches: Callable[[int, int | None], bool]) -> Iterator[Line]:
+    name, outcome = attributes_of(partition, "topic", "partition"), partition.outcome
     for one in outcome.aborted:
         if touches(one.first_offset, one.last_offset):
             values = attributes_of(one, "producer_id", "first_offset", "last_offset", "last_stable_offset")
@@ -130,13 +140,6 @@ def _lines(partition: Partition, asked: Collection[str]) -> Iterator[Line]:
             words += "" if unended.damage is None else f"; it may have ended: {_place(unended.damage)}"
             status = console.CLEAN if unended.damage is None else console.FINDINGS
             yield Line({"type": "open"} | name | values, words, status)
-    for damage in outcome.damage:
-        if is_all or damage.path in asked:
-            status = console.NOT_OPENED if is_unopened(damage) else console.FINDINGS
-            path = escape(damage.path).encode()
-            yield Line(damage, b"    " + path + b": " + text.line(damage), status)
-    for error in partition.check_indexes():
-        yield Line({"type": "finding"} | error_values(error), f"    {error}", console.FINDINGS)
 
 
 def _summary(partition: Partition) -> Line:
