@@ -187,17 +187,10 @@ def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: i
             continue
         position = position_of(places, piece.segment, offset, [])
         with closing(open_stored(places, piece.segment)) as source:
-            for num, head in enumerate(iter_header_summaries(source, position)):
-                if (
-                    isinstance(head, HeaderSummary)
-                    and head.first_offset == offset
-                    and head.producer_id == producer_id
-                ):
+            heads = (one for one in iter_header_summaries(source, position) if isinstance(one, HeaderSummary))
+            for num, head in enumerate(heads):
+                if head.first_offset == offset and head.producer_id == producer_id:
                     return head.max_timestamp
-                if (
-                    isinstance(head, HeaderSummary)
-                    and (head.first_offset or 0) > offset
-                    and num < _MOST_HEADS
-                ):
+                if (head.first_offset or 0) > offset and num < _MOST_HEADS:
                     return None
     return None

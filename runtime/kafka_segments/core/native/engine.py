@@ -12,7 +12,6 @@ import ctypes
 import inspect
 import threading
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from kafka_segments.core.native import library
@@ -115,15 +114,6 @@ def _load(factory: Callable[..., Any], options: dict[str, bool]) -> Decoder:
     return Decoder(address, tuple(name for name, _ in parameters))
 
 
-@cache
-def _interpreted(
-    factory: Callable[..., Any], options: tuple[tuple[str, bool], ...]
-) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """What `factory(**options)` returns, and the names of its parameters."""
-    function = factory(**dict(options))
-    return function, tuple(inspect.signature(function).parameters)
-
-
 class Interpreted:
     """A generated function with its arrays, run as it is.
 
@@ -133,8 +123,8 @@ class Interpreted:
     """
 
     def __init__(self, factory: Callable[..., Any], **options: bool) -> None:
-        self._function, names = _interpreted(factory, tuple(sorted(options.items())))
-        self._arrays: dict[str, Any] = dict.fromkeys(names)
+        self._function: Any = factory(**options)
+        self._arrays: dict[str, Any] = dict.fromkeys(inspect.getargs(self._function.__code__).args)
 
     def set(self, name: str, array: Any) -> None:
         """Set an array: memory, of bytes or of integers of 64 bits."""
