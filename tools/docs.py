@@ -169,6 +169,8 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/decisions/*.md",
         "docs/upstream/*.md",
         "docs/package.md",
+        "tools/*.md",
+        "compiler/targets/columns/README.md",
         "tests/*.md",
         "tests/*/*.md",
         "locks/*.md",
