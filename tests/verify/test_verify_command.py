@@ -243,7 +243,8 @@ def test_a_pipe_that_is_closed_ends_quietly(logs: Path) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
-    assert process.stderr.read() == b""
+    # On a slow machine there is progress to tell.
+    assert [line for line in process.stderr if not line.rstrip().endswith((b" done", b"/s"))] == []
     assert process.wait() == 1
 
 
