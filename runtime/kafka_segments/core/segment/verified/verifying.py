@@ -52,6 +52,7 @@ def iter_verified(
     """
     refuse_foreign(source)
     try:
+        from kafka_segments.core.segment import columnar as _columnar  # noqa: F401  says so if packages lack
         from kafka_segments.core.segment.verified.verified_tables import iter_tables_verified
 
         return iter_tables_verified(
