@@ -76,7 +76,16 @@ def dissect(data: bytes) -> Anatomy | None:
     if row is None:
         return None
     start, end = row[support.PAYLOAD], row[support.END_PAYLOAD]
-    fields = list(located(head_of(data), 0))
+    try:
+        fields = list(located(head_of(data), 0))
+    except struct.error:  # a message whose lengths lead beyond its end
+        fields = [
+            Field(0, 8),
+            Field(LEN_AT, 4),
+            Field(OFS_BODY, 4),
+            Field(MAGIC_AT, 1),
+            Field(MAGIC_AT + 1, 1),
+        ]
     if row[support.CODEC] == 0 and data[MAGIC_AT] >= 2:
         fields += record_fields(data[start:end], start)
     return Anatomy(data, row[support.CONTENT], row[support.CODEC], row, tuple(fields), (start, end))
