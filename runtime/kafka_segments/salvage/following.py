@@ -97,9 +97,8 @@ class Follower:
         is_usual = entries.value(row, "num_records") == 1 and entries.value(row, "codec") == 0
         marker = None
         with NotingFaults():
-            start, end = entries.value(row, "payload"), entries.value(row, "end_payload")
-            payload, batch_at = walk.scan.source.read(start, end - start), walk.scan.batch_at
-            marker = self._markers.read(payload, is_usual=is_usual, batch=partial(batch_at, position))
+            batch = partial(walk.scan.batch_at, position)
+            marker = self._markers.read(walk.payload(entries, row), is_usual=is_usual, batch=batch)
         if marker is None:
             return None
         producer = headers.fields["producer_id"][row], headers.fields["producer_epoch"][row]

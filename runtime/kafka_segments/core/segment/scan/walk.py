@@ -40,11 +40,10 @@ class Walk:
         whole: bool = False,
         max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
     ) -> None:
-        self._source = source
+        self._source, self._has_window = source, check_crc or whole
         self._headers = HeaderScan(source, kafka_log_segment, check_crc=check_crc, whole=whole, reads_on=True)
-        headers_only = not (check_crc or whole)
         self.scan = Scan(
-            source, check_crc=check_crc, headers_only=headers_only, max_decompressed=max_decompressed
+            source, check_crc=check_crc, headers_only=not self._has_window, max_decompressed=max_decompressed
         )
 
     def pieces(self, position: int = 0) -> Iterator[EntryTable | Damage | Padding]:
@@ -68,7 +67,7 @@ class Walk:
         """Return what follows the header of an entry of the last table; as stored."""
         start, end = entries.value(row, "payload"), entries.value(row, "end_payload")
         place = start - self._headers.window_position
-        if place >= 0 and place + end - start <= len(self._headers.window):
+        if self._has_window and place >= 0 and place + end - start <= len(self._headers.window):
             return memoryview(self._headers.window)[place : place + end - start]
         return self._source.read(start, end - start)
 
