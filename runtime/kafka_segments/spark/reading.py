@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import cache
+from itertools import chain
 
 import pyarrow as pa
 
@@ -25,6 +26,7 @@ from kafka_segments.spark.settings import task_settings
 __all__ = ["read_task"]
 
 # Of a row in Spark (ByteArrayMethods.MAX_ROUNDED_ARRAY_LENGTH), less what is not key, value and headers.
+_ENOUGH = 256 << 10  # bytes of a batch
 _MAX_ROW_SIZE = (1 << 31) - 1 - (1 << 16)
 
 
@@ -52,8 +54,19 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
         return
     columns = RowColumns(schema, options.timestamp_overflow)
     yield from _damage_rows(list(task.findings), columns)
-    for policy in policies:
-        yield from _split_rows(policy.split, policy, columns, places)
+    splits = (_split_rows(policy.split, policy, columns, places) for policy in policies)
+    yield from _joined(chain.from_iterable(splits))
+
+
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Join small batches, of many small segments: Spark takes each over by itself."""
+    held: list[pa.RecordBatch] = []
+    for batch in chain(batches, [None]):
+        is_full = batch is None or batch.nbytes + sum(one.nbytes for one in held) > _ENOUGH
+        if held and is_full:
+            yield held[0] if len(held) == 1 else pa.concat_batches(held)
+            held = []
+        held += [] if batch is None else [batch]
 
 
 @cache  # once in a worker, which goes on to other tasks
