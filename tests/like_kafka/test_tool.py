@@ -318,6 +318,7 @@ def test_without_arrow_it_says_so_and_prints_the_same(
     (tmp_path / "0.log").write_bytes(PLAIN + HEADERS)
     run = ["--files", "0.log", "--print-data-log"]
     monkeypatch.setattr(batch_records, "_MANY", 0)
+    monkeypatch.setattr(batch_records, "_FEW", 0)
     expected = ours(run, tmp_path)
     hide(monkeypatch)
     found = ours(run, tmp_path)

@@ -86,7 +86,9 @@ def scan(
             replicas of a partition are merged into one log.
         columns: names, of `topic`, `partition` and those of `core.segment.table.SCHEMA` and its further
             ones; topic, partition and all of `SCHEMA` if None.
-        options: which records, and how: see `ScanOptions`.
+        options: which records, and how: `topics`, `partitions`, `offsets`, `since`, `until`, `isolation`,
+            `on_damage`, `max_timestamp_skew`, `storage_options`, `max_decompressed`; see
+            `kafka_segments.query.scan_arguments.ScanOptions`.
 
     Returns:
         A reader of non-empty batches. `topic` is a string and `partition` an int32, never null.

@@ -36,7 +36,7 @@ _Counts = ctypes.c_uint64 * 5  # cached, dirty, under writeback, evicted, recent
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
 _LEN_BLOCK = 32 << 20  # is asked about at once
 _LEN_FOLIO = 4 << 20  # pages are dropped in whole folios only: some are dropped twice
-_LARGEST = 1 << 36
+_LARGEST = 1 << 34  # a byte a page is kept; segments are smaller than 2 GiB
 _CACHED = bytes([True])
 _LOWEST_BIT = bytes(value & 1 for value in range(256))  # other bits are reserved
 

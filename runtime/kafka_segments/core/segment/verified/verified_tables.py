@@ -202,7 +202,7 @@ def _table_of(entries: EntryTable, found: Any) -> VerifiedTable:
 def _header_events(source: Source, check_crc: bool) -> Iterator[VerifiedEvent]:
     """Yield tables of headers alone, whose checksums are verified if wanted."""
     walk, joiner = Walk(source, check_crc=check_crc, whole=check_crc), TableJoiner()
-    sound_offset: int | None = None
+    sound_offset = walk.scan.sound_offset  # by the name of the file
     for piece in walk.pieces():
         if isinstance(piece, EntryTable):
             entries = by_columns(piece)
