@@ -23,7 +23,6 @@ __all__ = [
     "CutMessage",
     "Message",
     "find_value",
-    "is_sound_message",
     "read_inner_message",
     "read_message",
     "read_message_leniently",
@@ -95,19 +94,6 @@ def read_message(body: bytes | memoryview, offset: int) -> Message:
         detail = explain(error)
         release_failed(error)
         raise CorruptBatchError(detail) from error
-
-
-def is_sound_message(body: bytes | memoryview) -> bool:
-    """Return whether the checksum of a message is right; only its header is parsed.
-
-    Args:
-        body: the bytes after the length field of an entry.
-    """
-    try:
-        header = KafkaMessageLegacy.MessageHeader(stream(body))
-    except PARSE_ERRORS:
-        return False
-    return bool(checksum.crc32(body[header.ofs_crc_region :]) == header.crc)
 
 
 class _Remembering(BytesIO):
