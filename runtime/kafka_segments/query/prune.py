@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import groupby, repeat
+from itertools import chain, groupby, repeat
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.io.filesystems import Places
@@ -32,7 +32,7 @@ from kafka_segments.log.index_claims import (
     verify_claim,
 )
 from kafka_segments.log.model import Split
-from kafka_segments.log.opening import is_remote, open_stored, open_times
+from kafka_segments.log.opening import is_remote, is_small, open_stored, open_times
 from kafka_segments.log.segment_extents import touches_any
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import Condition
@@ -243,19 +243,18 @@ class Pruner:
         if is_low_known and self._highest is None:
             return [split]
         with closing(open_stored(self.places, split.segment)) as source:
-            position = self._position(split, split.start)
+            position = split.position if is_small(split.segment) else self._position(split, split.start)
             if not is_before(source, position, split.start):
                 position = split.position
-            first = next(
-                (head for head in iter_header_summaries(source, position) if isinstance(head, HeaderSummary)),
-                None,
-            )
-            is_append_time = first is None or first.is_append_time
+            heads, begun = iter_header_summaries(source, position), list[HeaderSummary | Damage]()
+            while not (begun and isinstance(begun[-1], HeaderSummary)) and (head := next(heads, None)):
+                begun.append(head)
+            is_append_time = not begun or isinstance(begun[-1], Damage) or begun[-1].is_append_time
             is_of_use = is_append_time or (self.max_skew is not None and not is_high_known)
             is_of_use = not is_low_known or (self._highest is not None and is_of_use)
             if not is_of_use or not self.budget.spend(split.segment.file, position):
                 return [split]
-            runs = _Walk(self._times, self.max_skew, split).runs(iter_header_summaries(source, position))
+            runs = _Walk(self._times, self.max_skew, split).runs(chain(begun, heads))
         return [split] if runs is None else self._parts(split, runs)
 
     def _parts(self, split: Split, runs: Sequence[_Run]) -> list[Split]:

@@ -103,8 +103,9 @@ class HeaderScan:
         self._len_edge = _LEN_EDGE
         self._check_crc, self._whole = check_crc, whole
         self._only_headers = not (check_crc or whole)
-        self._hops, self._num_rows = True, _NUM_FIRST_ROWS if self._only_headers else _MAX_ROWS
-        self.max_rows = _MAX_HEADERS if self._only_headers else _MAX_ROWS
+        most = _MAX_HEADERS if self._only_headers else _MAX_ROWS
+        self.max_rows = min(most, source.size // formats.LEN_PREFIX + 1)
+        self._hops, self._num_rows = True, min(self.max_rows, _NUM_FIRST_ROWS)
         self._rows = _zeros(self.max_rows * module.WIDTH)
         self._state = _zeros(_NUM_STATE)
         self._compiled: Compiled | None = None
@@ -242,7 +243,7 @@ class HeaderScan:
         entries = self._entries(state[kernels.ROW])
         if len(entries):
             self._hops = position - start >= _FAR * len(entries)
-            self._num_rows = min(_GROWTH * num_rows, _MAX_HEADERS)
+            self._num_rows = min(_GROWTH * num_rows, self.max_rows)
         return entries, position, status == kernels.DAMAGED or (status == kernels.SHORT and position == start)
 
     def _place(self, position: int) -> None:
