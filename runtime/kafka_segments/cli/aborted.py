@@ -108,6 +108,7 @@ def _lines(partition: Partition, asked: Collection[str]) -> Iterator[Line]:
             (end is None or first < end) and (last is None or last >= start) for start, end in ranges
         )
 
+    errors = partition.check_indexes()  # in the pass that determines the outcomes
     yield _summary(partition)
     yield from _transactions(partition, touches)
     for damage in partition.outcome.damage:
@@ -115,7 +116,7 @@ def _lines(partition: Partition, asked: Collection[str]) -> Iterator[Line]:
             status = console.NOT_OPENED if is_unopened(damage) else console.FINDINGS
             path = escape(damage.path).encode()
             yield Line(damage, b"    " + path + b": " + text.line(damage), status)
-    for error in partition.check_indexes():
+    for error in errors:
         yield Line({"type": "finding"} | error_values(error), f"    {error}", console.FINDINGS)
 
 

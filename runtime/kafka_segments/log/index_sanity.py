@@ -1,22 +1,21 @@
 """Check of a segment's `.index` and `.timeindex`, by themselves and against the segment.
 
 Strategy: by themselves as Kafka's sanityCheck (OffsetIndex, TimeIndex) and by what its writer guarantees:
-offsets and positions increase, timestamps do not decrease, positions are inside the segment. Then the headers
-of the segment are read once, without checksums, and compared with the entries of both. Entries that lead into
-damage are not judged, and headers in damage judge none; nor are those after the end of the newest segment,
-which may have grown.
+offsets and positions increase, timestamps do not decrease, positions are inside the segment. While a segment
+is read for its transactions, its headers are compared with the entries of both. Entries that lead into damage
+are not judged; nor are those after the end of the newest segment, which may have grown.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TypeAlias
 
-from kafka_segments.core.formats.entries import Damage
+from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.segment.beside.index_files import (
     OffsetIndex,
@@ -24,11 +23,19 @@ from kafka_segments.core.segment.beside.index_files import (
     read_offset_index,
     read_time_index,
 )
-from kafka_segments.core.segment.header_summaries import HeaderSummary
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.log.log_files import UNOPENED, LogFile
+from kafka_segments.core.segment.header_summaries import HeaderSummary, summaries_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.transactions.markers import Hear
+from kafka_segments.core.segment.transactions.state import Lost, Step
+from kafka_segments.errors import (
+    CorruptIndexError,
+    KafkaFormatError,
+    SegmentOrderError,
+    raise_unless_file_at_fault,
+)
+from kafka_segments.log.log_files import LogFile, is_unopened
 
-__all__ = ["Head", "PositionCheck", "TimeCheck", "check_sanity", "open_index_checks"]
+__all__ = ["Head", "IndexChecks", "PositionCheck", "TimeCheck", "open_index_checks"]
 
 _NO_TIMESTAMP = -1
 
@@ -39,17 +46,63 @@ wrapper of magic 0 or 1, whose messages have it; the greatest possible offset of
 timestamp in milliseconds, -1 for none."""
 
 
-def check_sanity(files: Sequence[LogFile], damage: Iterable[Damage] = ()) -> Iterator[KafkaFormatError]:
-    """Check the indexes of segments, whose damage is known; yield one error for each file that is wrong."""
-    damage = list(damage)
-    for file in files:
-        is_newest = file is files[-1]
-        found = list(open_index_checks(file, is_newest=is_newest))
-        yield from (one for one in found if isinstance(one, KafkaFormatError))
-        checks = [one for one in found if not isinstance(one, KafkaFormatError)]
-        if checks:
-            damaged = sorted((one.position, one.end_position) for one in damage if one.path == file.path)
-            yield from _against_log(file, checks, damaged, is_newest=is_newest)
+class IndexChecks:
+    """Checks of the indexes of segments while these are read; see `log_files.Listen`.
+
+    Args:
+        files: the segments, in the order in which they are read.
+    """
+
+    def __init__(self, files: Sequence[LogFile]) -> None:
+        self._newest = files[-1]
+        self._file: LogFile | None = None
+        self._checks: list[PositionCheck | TimeCheck] = []
+        self._found: list[tuple[str, KafkaFormatError]] = []  # errors, with the segment that contradicts
+
+    def listen(self, file: LogFile, _state: object) -> Hear:
+        """Begin the next segment."""
+        self._end()
+        self._file = file
+        for found in open_index_checks(file, is_newest=file is self._newest):
+            if isinstance(found, KafkaFormatError):
+                self._found.append(("", found))
+            else:
+                self._checks.append(found)
+        return self._hear
+
+    def errors(self, damage: Iterable[Damage]) -> list[KafkaFormatError]:
+        """End the last segment; return an error for each file that is wrong.
+
+        Args:
+            damage: of the log. A segment that is damage as a whole contradicts no index.
+        """
+        self._end()
+        whole = {one.path for one in damage if is_unopened(one) or isinstance(one.error, SegmentOrderError)}
+        return [error for path, error in self._found if path not in whole]
+
+    def _hear(self, _walk: object, piece: EntryTable | Damage | Padding, steps: Sequence[Step]) -> None:
+        if isinstance(piece, Damage):
+            for check in self._checks:
+                check.damaged(piece.end_position)
+        elif isinstance(piece, EntryTable) and self._checks:
+            lost = {step.damage.position for step in steps if isinstance(step, Lost)}
+            for is_lost, some in groupby(map(_head_of, summaries_of(piece)), lambda head: head[0] in lost):
+                heads = list(some)
+                for check in list(self._checks):
+                    if is_lost:
+                        check.damaged(heads[-1][1])
+                    else:
+                        self._note(check, check.check(heads))
+
+    def _end(self) -> None:
+        for check in list(self._checks):
+            self._note(check, check.check_rest(is_newest=self._file is self._newest))
+        self._checks.clear()
+
+    def _note(self, check: PositionCheck | TimeCheck, detail: str | None) -> None:
+        if detail is not None and self._file is not None:
+            self._found.append((self._file.path, _wrong(detail, check.path)))
+            self._checks.remove(check)
 
 
 def open_index_checks(
@@ -110,30 +163,6 @@ def _check_greatest(index: OffsetIndex | TimeIndex) -> None:
     """Check that the last offset, the greatest one, is an offset that a log can have."""
     if index.offsets and index.offsets[-1] > MAX_LONG:
         raise _wrong(f"the last offset is {index.offsets[-1]}, beyond the greatest possible one", index.path)
-
-
-def _against_log(
-    file: LogFile, checks: list[PositionCheck | TimeCheck], damaged: list[tuple[int, int]], *, is_newest: bool
-) -> Iterator[KafkaFormatError]:
-    """Compare entries with the segment; yield the first error of each index."""
-    try:
-        with file.open_file() as segment:
-            for head in segment.iter_header_summaries():
-                at = bisect_right(damaged, (head.position, MAX_LONG))
-                is_inside = at > 0 and head.position < damaged[at - 1][1]
-                for check in list(checks):
-                    if isinstance(head, Damage) or is_inside:
-                        check.damaged(head.end_position)
-                    elif (detail := check.check((_head_of(head),))) is not None:
-                        yield _wrong(detail, check.path)
-                        checks.remove(check)
-                if not checks:
-                    return
-        for check in checks:
-            if (detail := check.check_rest(is_newest=is_newest)) is not None:
-                yield _wrong(detail, check.path)
-    except UNOPENED as error:
-        raise_unless_file_at_fault(error)  # the segment's reader reports it
 
 
 class PositionCheck:

@@ -13,12 +13,13 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.continuity import out_of_order
 from kafka_segments.core.segment.segment import Segment
-from kafka_segments.core.segment.transactions.state import DataBatch, Lost, Marker, Step
+from kafka_segments.core.segment.transactions.markers import Hear
+from kafka_segments.core.segment.transactions.state import DataBatch, Lost, Marker, Step, Transactions
 from kafka_segments.errors import KafkaFormatError, ReadError, UnknownFormatError
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_beside
 
-__all__ = ["UNOPENED", "LogFile", "Unplaced", "is_unopened", "lost_file"]
+__all__ = ["UNOPENED", "Listen", "LogFile", "Unplaced", "is_unopened", "lost_file"]
 
 UNOPENED = (ReadError, UnknownFormatError)
 """Errors of opening a segment that the file causes."""
@@ -66,11 +67,15 @@ class LogFile:
         folder, slash, _name = self.path.rpartition("/")
         return f"{folder}{slash}{self.segment.base_offset:020d}.{suffix}"
 
-    def steps_of(self, segment: Segment) -> Iterator[Step]:
-        """Yield the transaction steps of the segment's own offsets."""
-        steps = segment.iter_steps()
+    def steps_of(self, segment: Segment, hears: Sequence[Hear] = ()) -> Iterator[Step]:
+        """Yield the transaction steps of the segment's own offsets; `hears` hear of all that is in it."""
+        steps = segment.iter_steps(hears)
         is_whole = self.end is None and (self.start is None or self.start <= self.base_offset)
         return steps if is_whole else _inside(steps, self.start, self.end)
+
+
+Listen = Callable[[LogFile, Transactions], Hear]
+"""Called before a segment is opened, with the state of the log; what it returns hears of the segment."""
 
 
 class Unplaced:

@@ -33,7 +33,7 @@ from kafka_segments.core.segment.transactions.state import (
     OpenTransaction,
 )
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.log.index_sanity import check_sanity
+from kafka_segments.log.index_sanity import IndexChecks
 from kafka_segments.log.isolation_view import (
     IsolatedSegment,
     Offsets,
@@ -44,7 +44,7 @@ from kafka_segments.log.isolation_view import (
     least,
     left_out,
 )
-from kafka_segments.log.log_files import UNOPENED, LogFile, lost_file
+from kafka_segments.log.log_files import UNOPENED, Listen, LogFile, lost_file
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.segment_order import SegmentOrder, up_to
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
@@ -158,12 +158,21 @@ class Partition(Handle):
         """The first offset of the earliest open transaction, or the end of the log."""
         return self.outcome.last_stable_offset
 
-    def check_indexes(self) -> list[KafkaFormatError]:
-        """Check the segments' indexes, by themselves and against the records; return their errors."""
-        outcome, files = self.outcome, self._files
-        if self._by_indexes:
-            outcome = by_records(files, self.log_start_offset, gaps=self.gaps)
-        return [*outcome.findings, *check_indexes(files, outcome), *check_sanity(files, outcome.damage)]
+    def check_indexes(self, listeners: Sequence[Listen] = ()) -> list[KafkaFormatError]:
+        """Check the segments' indexes, by themselves and against the records; return their errors.
+
+        All records are read, once; called before `outcome` is asked for, this determines that, too.
+
+        Args:
+            listeners: hear of all that is read.
+        """
+        files, checks = self._files, IndexChecks(self._files)
+        listeners = (checks.listen, *listeners)
+        outcome = by_records(files, self.log_start_offset, gaps=self.gaps, listeners=listeners)
+        if not self._by_indexes:
+            self.__dict__.setdefault("outcome", outcome)
+        errors = checks.errors(outcome.damage)
+        return [*outcome.findings, *check_indexes(files, outcome), *errors]
 
     def _open_file(self, segment: StoredSegment) -> AbstractContextManager[Segment]:
         """Open one of the segments; the newest one only once, and it is closed with the partition."""

@@ -42,7 +42,7 @@ from kafka_segments.core.segment.transactions.state import (
 )
 from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFormatError
 from kafka_segments.log.index_claims import position_of
-from kafka_segments.log.log_files import UNOPENED, LogFile, Unplaced, is_unopened, lost_file
+from kafka_segments.log.log_files import UNOPENED, Listen, LogFile, Unplaced, is_unopened, lost_file
 
 __all__ = ["TransactionOutcome", "by_indexes", "by_records", "check_indexes"]
 
@@ -78,21 +78,18 @@ class TransactionOutcome:
     bare_aborts: array[int] = field(repr=False, compare=False)
 
 
-Check = Callable[[Sequence[LogFile]], None]
-
-
-def _accept_all(_files: Sequence[LogFile]) -> None:
-    """Accept all files."""
+Check = Callable[[Sequence[LogFile]], object]
 
 
 def by_records(
     files: Sequence[LogFile],
     log_start_offset: int | None,
     findings: Iterable[KafkaFormatError] = (),
-    check: Check = _accept_all,
+    check: Check = lambda _files: None,
     *,
     may_lack_segments: bool = False,
     gaps: Sequence[Damage] | None = None,
+    listeners: Sequence[Listen] = (),
 ) -> TransactionOutcome:
     """Determine the outcomes by the headers of all segments.
 
@@ -107,6 +104,7 @@ def by_records(
             find the producers with markers there; the outcome of their transactions is in doubt.
         gaps: offsets that are in no segment, see `continuity`: markers there are lost too. None if that was
             not checked; then segments with foreign offsets are not reported either.
+        listeners: hear of all that is read, in this pass.
     """
     found = list(findings)
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
@@ -116,12 +114,12 @@ def by_records(
     for producer in (_snapshot(files[0], found) if is_at_start else None) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
-    ends = _apply_segments(state, files, found if may_lack_segments else None, gaps)
+    ends = _apply_segments(state, files, found if may_lack_segments else None, gaps, listeners)
     return _outcome(state, log_start_offset, found, ends)
 
 
 def by_indexes(
-    files: Sequence[LogFile], log_start_offset: int | None, check: Check = _accept_all
+    files: Sequence[LogFile], log_start_offset: int | None, check: Check = lambda _files: None
 ) -> TransactionOutcome:
     """Determine the outcomes by the indexes, or else by `by_records`; arguments as there."""
     findings: list[KafkaFormatError] = []
@@ -193,6 +191,7 @@ def _apply_segments(
     files: Sequence[LogFile],
     findings: list[KafkaFormatError] | None = None,
     gaps: Sequence[Damage] | None = None,
+    listeners: Sequence[Listen] = (),
 ) -> list[int]:
     """Apply segments to the state; return their end offsets. `findings`: given if segments may be missing."""
     ends: list[int] = []
@@ -206,13 +205,14 @@ def _apply_segments(
         state.may_lack(unplaced.before(file))
         gaps_after = list(_gaps_before(state, own.get(file.path, ())))
         state.begin_file(file.base_offset)
+        hears = [listen(file, state) for listen in listeners]
         try:
             opened = file.open_file()
         except UNOPENED as error:
             state.damaged(lost_file(file, following, error))
         else:
             with opened as segment:
-                state.follow(file.steps_of(segment))
+                state.follow(file.steps_of(segment, hears))
         num_known = len(state.damage)
         state.end_file(following)
         for gap in gaps_after:

@@ -170,8 +170,8 @@ def summarize_log(
     """
     opened = partial(open_segment_of, places, check_crc=check_crc)
     with Partition(log, places, opened, is_whole=is_whole) as partition:
-        outcome = partition.outcome
         errors = partition.check_indexes()
+        outcome = partition.outcome
     start = min(piece.start for piece in log.pieces)
     spans = TransactionSpans(outcome)
     summary = LogSummary(log, outcome, spans, OffsetBins(start, outcome.end_offset), is_checked=check_crc)

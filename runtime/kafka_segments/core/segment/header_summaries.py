@@ -12,10 +12,11 @@ from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments.core.segment.verified.sound_runs import SoundRun
 
-__all__ = ["HeaderSummary", "head_of", "iter_header_summaries", "run_of"]
+__all__ = ["HeaderSummary", "head_of", "iter_header_summaries", "run_of", "summaries_of"]
 
 _NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP
 _COLUMNS = (
@@ -70,7 +71,12 @@ def iter_header_summaries(source: Source, position: int = 0) -> Iterator[HeaderS
         if isinstance(piece, Damage):
             yield piece
         else:
-            yield from map(_summary, zip(*map(piece.values, _COLUMNS), strict=True))
+            yield from summaries_of(piece)
+
+
+def summaries_of(entries: EntryTable) -> Iterator[HeaderSummary]:
+    """Yield summaries of the headers in a table."""
+    return map(_summary, zip(*map(entries.values, _COLUMNS), strict=True))
 
 
 def _summary(row: tuple[int, ...]) -> HeaderSummary:

@@ -17,7 +17,7 @@ from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_hea
 from kafka_segments.core.segment.records.batch_records import Rows, open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
 from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
-from kafka_segments.core.segment.transactions.markers import iter_steps
+from kafka_segments.core.segment.transactions.markers import Hear, iter_steps
 from kafka_segments.core.segment.transactions.state import ExcludedBatches, Step
 from kafka_segments.errors import KafkaFormatError, OptionError
 
@@ -290,9 +290,10 @@ class Segment(Handle):
         )
         return reader.events()
 
-    def iter_steps(self) -> Iterator[Step]:
-        """Yield the steps of transactions in the segment."""
-        return iter_steps(self._source, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
+    def iter_steps(self, hears: Sequence[Hear] = ()) -> Iterator[Step]:
+        """Yield the steps of transactions in the segment; see `markers.iter_steps`."""
+        most = self._max_decompressed
+        return iter_steps(self._source, check_crc=self._check_crc, max_decompressed=most, hears=hears)
 
     def find_batch(self, base_offset: int, position: int = 0) -> Batch | None:
         """Return the batch with a base offset, by headers from an entry's position on, or None."""

@@ -5,7 +5,7 @@ Only the first record of such a batch counts, as in Kafka (ProducerAppendInfo.ap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -19,11 +19,14 @@ from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.transactions.state import DataBatch, Lost, Marker, Step
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError
 
-__all__ = ["MarkerValue", "Markers", "iter_steps", "marker_of"]
+__all__ = ["Hear", "MarkerValue", "Markers", "iter_steps", "marker_of"]
 
 _MOST_KEPT = 1024
 _LARGEST_KEPT = 1024  # bytes; brokers write less than 100
 _DATA = ("producer_id", "producer_epoch", "base_offset", "base_sequence")
+
+Hear = Callable[[Walk, EntryTable | Damage | Padding, Sequence[Step]], None]
+"""Called with a walk over a segment, its next piece, and the steps of this after they were applied."""
 
 
 class MarkerValue(NamedTuple):
@@ -98,27 +101,31 @@ class Markers:
         return marker
 
 
-def iter_steps(source: Source, *, check_crc: bool, max_decompressed: int) -> Iterator[Step]:
+def iter_steps(
+    source: Source, *, check_crc: bool, max_decompressed: int, hears: Sequence[Hear] = ()
+) -> Iterator[Step]:
     """Yield the steps of a segment; see `state.Step`. Only control batches are opened.
 
     Args:
         source: the segment's bytes.
         check_crc: verify the checksum of every batch: a wrong one may be a lost marker.
         max_decompressed: bytes that a control batch may decompress to.
+        hears: hear of all pieces of the segment, which is read once for all of them.
     """
     walk = Walk(source, check_crc=check_crc, whole=True, max_decompressed=max_decompressed)
     markers = Markers(max_decompressed)
     for piece in walk.pieces():
-        if isinstance(piece, Damage):
-            yield Lost(piece)
-        elif isinstance(piece, Padding):
-            yield piece
-        else:
-            yield from _steps_of(piece, walk, markers)
+        steps = list(_steps_of(piece, walk, markers))
+        yield from steps
+        for hear in hears:
+            hear(walk, piece, steps)
 
 
-def _steps_of(entries: EntryTable, walk: Walk, markers: Markers) -> Iterator[Step]:
-    """Yield the steps of sound entries, and at last the offsets that show whether one strays."""
+def _steps_of(entries: EntryTable | Damage | Padding, walk: Walk, markers: Markers) -> Iterator[Step]:
+    """Yield the steps of a piece; of sound entries at last the offsets that show whether one strays."""
+    if not isinstance(entries, EntryTable):
+        yield Lost(entries) if isinstance(entries, Damage) else entries
+        return
     special = zip(*map(entries.values, ("magic", "is_control", "is_transactional")), strict=True)
     for row, (magic, is_control, is_transactional) in enumerate(special):
         if magic < 2 or not (is_control or is_transactional):
