@@ -16,8 +16,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from kafka_segments.core.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
-from kafka_segments.core.segment.columnar import fused_inflate, fused_scan, wrappers
+from kafka_segments.core.segment import codec_loops
+from kafka_segments.core.segment.columnar import fused_scan, wrappers
 from kafka_segments.core.segment.scan import compiled_search, window_run
 from kafka_segments.core.segment.verified import folding_decoder
 from kafka_segments.search import byte_search
@@ -46,15 +46,12 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     wrappers.unwrapper,
     byte_search.pair_finder,
     fused_scan.fused_loop,
-    fused_inflate.inflater,
     folding_decoder.folding_loop,
     window_run.window_loop,
     encoder_loops.batcher,
     encoder_loops.messenger,
     encoder_inputs.check_loop,
-    gzip_loop.loop,
-    lz4_loop.loop,
-    zstd_loop.loop,
+    codec_loops.expander,
     compiled_search.finder,
     compiled_search.lines_maker,
 )

@@ -77,11 +77,10 @@ def own(codec: str) -> Into:
 
     direct = ours.direct_codec(codec)
     target = np.empty(LARGEST_BATCH, np.uint8)
-    view, to = target.data, target.ctypes.data
+    view = target.data
 
     def into(payload: memoryview) -> int:
-        address = np.frombuffer(payload, np.uint8).ctypes.data
-        written = direct(payload, address, view, to)
+        written = direct(payload, view)
         if written is None:
             raise NotPlainError(codec)
         return int(written)

@@ -5,8 +5,8 @@ Importing it imports nothing but `kafka_segments`: what that takes is measured t
 
 from __future__ import annotations
 
-import ctypes
 import io
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -74,25 +74,24 @@ def find_bytes(source: Path, needle: bytes) -> int:
 
 
 def direct_codec(name: str) -> Any:
-    """`(payload, its address, target, its address) -> bytes written`; not public, and only for the limits.
+    """`(payload, target) -> bytes written`; not public, and only for the limits.
 
     Raises:
         ImportError: a codec has no such way in this installation.
     """
     from kafka_segments.core.codecs import direct_codec
-    from kafka_segments.core.segment.codec_loops.loops import new_loop
+    from kafka_segments.core.segment.codec_loops import new_loop
 
     found, loop = direct_codec(name), new_loop(name)
     if found is not None:
-        return lambda payload, _address, target, _to: found(payload, target)
+        return found
     if loop is None:
         raise ImportError(f"no direct way for {name}")
-    places = (ctypes.c_int64 * 2)()
+    places = array("q", [0, 0])
 
-    def expand(payload: memoryview, address: int, target: memoryview, to: int) -> int | None:
+    def expand(payload: memoryview, target: memoryview) -> int | None:
         places[0], places[1] = 0, len(payload)
-        source, where = (address, len(payload)), (ctypes.addressof(places), 1)
-        num_done, size = loop.expand(source, where, (to, len(target)), 1)
+        num_done, size = loop.expand(payload, places, target, 1)
         return size if num_done else None
 
     return expand

@@ -21,6 +21,7 @@ import numpy as np
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
+from kafka_segments.core.segment.scan.entry_table import count_alike
 from kafka_segments.core.segment.scan.scanner import HeaderScan, returned
 from kafka_segments.log.model import PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.verify.catalogue import GROUPS, chosen_checks
@@ -54,7 +55,8 @@ def decompression_alone(path: Path) -> None:
         spans = entries.spans(np.arange(len(entries)), headers.window_position)
         places, codecs, done = np.ascontiguousarray(spans[:, :2]), entries.column("codec"), 0
         while done < len(entries):
-            done += plain.fill(memoryview(headers.window), headers.address, codecs[done:], places[done:])
+            same = places[done : done + count_alike([codecs[done:]])]
+            done += plain.fill(memoryview(headers.window), int(codecs[done]), same)
     source.close()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
+from array import array
 from functools import cache
 from itertools import accumulate
 from random import Random
@@ -12,7 +12,7 @@ from tests.made.codecs import lz4_frame
 from tests.made.payloads import ORDINARY, WRITERS_OF, mutate, some_content, zstd_frame
 
 from kafka_segments.core.codecs import CODEC_NAMES, decompress, direct_codec
-from kafka_segments.core.segment.codec_loops.loops import Loop, new_loop
+from kafka_segments.core.segment.codec_loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
 
 ROOM = 1 << 20
@@ -34,11 +34,8 @@ def by_direct(payload: bytes, target: bytearray, room: int) -> int | None:
 
 def by_loop(codec: str, payload: bytes, target: bytearray, room: int) -> int | None:
     loop = loop_of(codec)
-    source = ctypes.create_string_buffer(payload, len(payload)) if payload else ctypes.create_string_buffer(1)
-    places = (ctypes.c_int64 * 2)(0, len(payload))
-    address = ctypes.addressof(ctypes.c_char.from_buffer(target))
-    data = ctypes.addressof(source), len(payload)
-    num_done, size = loop.expand(data, (ctypes.addressof(places), 1), (address, room), 1 << 30)
+    places = array("q", [0, len(payload)])
+    num_done, size = loop.expand(memoryview(payload), places, memoryview(target)[:room], 1 << 30)
     if not num_done:
         return None
     assert list(places) == [0, size]
@@ -68,19 +65,14 @@ def test_payloads_one_behind_the_other():
         payloads[17] = payloads[17][:-5]
         window = b"".join(payloads)
         ends = list(accumulate(map(len, payloads), initial=0))
-        source = ctypes.create_string_buffer(window, len(window))
-        target = ctypes.create_string_buffer(1 << 20)
+        target = bytearray(1 << 20)
         at, found = 0, []
         while at < len(payloads):
             rest = [place for one in range(at, len(payloads)) for place in (ends[one], ends[one + 1])]
-            places = (ctypes.c_int64 * len(rest))(*rest)
-            num_done, used = loop_of(codec).expand(
-                (ctypes.addressof(source), len(window)),
-                (ctypes.addressof(places), len(rest) // 2),
-                (ctypes.addressof(target), 1 << 17),
-                10_000,
-            )
-            found += [target.raw[places[2 * one] : places[2 * one + 1]] for one in range(num_done)]
+            places = array("q", rest)
+            room = memoryview(target)[: 1 << 17]
+            num_done, used = loop_of(codec).expand(memoryview(window), places, room, 10_000)
+            found += [target[places[2 * one] : places[2 * one + 1]] for one in range(num_done)]
             at += num_done
             if num_done == 0:
                 assert at == 17

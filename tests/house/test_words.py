@@ -55,7 +55,6 @@ CEILINGS = {
     "salvage": (0, 0),
     "search": (0, 0),
     "core/segment": (0, 0),
-    "core/segment/codec_loops": (0, 0),
     "core/segment/columnar": (0, 0),
     "core/segment/scan": (0, 0),
     "core/segment/transactions": (0, 0),

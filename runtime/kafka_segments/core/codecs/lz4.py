@@ -20,7 +20,6 @@ from kafka_segments.core.codecs.bounds import BoundedOutput, malformed
 from kafka_segments.core.codecs.literals import Steps, repeat
 
 __all__ = [
-    "BLOCK_SIZES",
     "BLOCK_SIZE_MASK",
     "CODEC",
     "CODEC_MAGIC_0",
@@ -35,7 +34,6 @@ __all__ = [
 # LZ4 frame format 1.5.1, as in Lz4BlockOutputStream.FLG and .BD. No schema: it is LZ4's container, not a
 # format of Kafka's.
 _FRAME_MAGIC = b"\x04\x22\x4d\x18"
-_CHECKSUM_OF_MAGIC_0 = b"\x1a"  # KAFKA-3160, for blocks of 64 KiB, the only ones that Kafka writes
 _LEN_CONTENT_SIZE = 8
 LEN_BLOCK_SIZE = 4
 BLOCK_SIZE_MASK = 0x7FFF_FFFF  # the top bit means "stored"
@@ -50,7 +48,7 @@ _FLG_CONTENT_CHECKSUM = 0b0000_0100
 _FLG_RESERVED = 0b0000_0011  # the lower one means "dictionary" since 1.6; Kafka rejects both
 _BD_RESERVED = 0b1000_1111
 _BD_BLOCK_SIZE_SHIFT = 4
-BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
+_BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
 
 _LEN_LARGEST_STEP = 1 << 20
 
@@ -145,7 +143,7 @@ class Lz4Codec:
             raise malformed(self.name, "unknown version of the frame format")
         if not flags & _FLG_INDEPENDENT:
             raise malformed(self.name, "dependent blocks, which Kafka does not read")
-        if flags & _FLG_RESERVED or descriptor & _BD_RESERVED or block_size not in BLOCK_SIZES:
+        if flags & _FLG_RESERVED or descriptor & _BD_RESERVED or block_size not in _BLOCK_SIZES:
             raise malformed(self.name, "reserved bits or an unknown block size in the frame header")
         len_header = LEN_SHORTEST_HEADER + (_LEN_CONTENT_SIZE if flags & _FLG_CONTENT_SIZE else 0)
         if len(data) < len_header:
@@ -191,11 +189,11 @@ def plain_headers(magic: int) -> list[tuple[int, int, int]]:
     headers = [
         (_plain_header(number, len_checksum > 0), (64 << 10) << 2 * at, len_checksum)
         for len_checksum in (0, _LEN_CHECKSUM)
-        for at, number in enumerate(BLOCK_SIZES)
+        for at, number in enumerate(_BLOCK_SIZES)
     ]
     if magic == 0:
         first, max_block, len_checksum = headers[0]
-        headers.append((first[:-1] + _CHECKSUM_OF_MAGIC_0, max_block, len_checksum))
+        headers.append((first[: -len(_BROKEN_CHECKSUM)] + _BROKEN_CHECKSUM, max_block, len_checksum))
     return [(int.from_bytes(header, "little"), most, len_checksum) for header, most, len_checksum in headers]
 
 

@@ -21,12 +21,12 @@ import zstandard
 
 from kafka_segments.core.codecs.bounds import BoundedOutput, malformed
 
-__all__ = ["CODEC", "FRAME_MAGIC", "FRAME_NUMBER", "LEN_JAVA_READ", "LEN_JAVA_ROOM", "LEN_MAGIC", "ZstdCodec"]
+__all__ = ["CODEC", "FRAME_NUMBER", "LEN_JAVA_READ", "LEN_JAVA_ROOM", "LEN_MAGIC", "ZstdCodec"]
 
 # RFC 8878, section 3.1.1. No schema: it is Zstandard's container, not a format of Kafka's.
-FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
-FRAME_NUMBER = int.from_bytes(FRAME_MAGIC, "little")
-LEN_MAGIC = len(FRAME_MAGIC)
+_FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
+FRAME_NUMBER = int.from_bytes(_FRAME_MAGIC, "little")
+LEN_MAGIC = len(_FRAME_MAGIC)
 _LEN_BLOCK_HEADER = 3
 _RLE, _RESERVED = 1, 3  # types of blocks
 _LEN_CHECKSUM = 4
@@ -85,7 +85,7 @@ def _len_at_once(read: memoryview) -> int | None:
         position = zstandard.frame_header_size(read)
     except zstandard.ZstdError:
         return None  # too short, or no frame: reported by decompressing
-    if read[:LEN_MAGIC] != FRAME_MAGIC or parameters.content_size > LEN_JAVA_ROOM:
+    if read[:LEN_MAGIC] != _FRAME_MAGIC or parameters.content_size > LEN_JAVA_ROOM:
         return None
     is_last = False
     while not is_last and position + _LEN_BLOCK_HEADER <= len(read):

@@ -157,7 +157,7 @@ class Compiled:
         """Set an array: memory, of bytes or of integers of 64 bits."""
         view = memoryview(array)
         self._arrays[name] = view
-        self._table.set(name, address_of(view), len(view))
+        self._table.set(name, address_of(view), view.nbytes // view.itemsize)
 
     def __call__(self) -> int:
         """Run the machine code; return its status."""

@@ -1,6 +1,6 @@
 """Decompression of batches' records into one reused buffer.
 
-Strategy: ordinary payloads are decompressed many with a call (`loops`) or at least without new memory
+Strategy: ordinary payloads are decompressed many with a call (`codec_loops`) or at least without new memory
 (`codecs.direct_codec`). Others go through the codec's own module, whose result is a bytes object, and whose
 errors describe what is wrong.
 """
@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.codecs import CODEC_NAMES, Direct, decompress, direct_codec
 from kafka_segments.core.codecs.bounds import ALWAYS_ALLOWED, content_bound
 from kafka_segments.core.native.arena import Scratch
-from kafka_segments.core.segment.codec_loops.loops import Loop, new_loop
+from kafka_segments.core.segment.codec_loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
 
 __all__ = ["PlainRecords"]
 
 _LEN_BUFFER = 4 << 20
 _LARGEST_BUFFER = ALWAYS_ALLOWED  # larger results are judged by the size of their payload; they come alone
-_LEN_TOGETHER = 1 << 20  # decompressed bytes that are worth a call of the decoder
+_LEN_TOGETHER = 1 << 19  # decompressed bytes that are worth a call of the decoder
 _MOST_TOGETHER = 128  # payloads, where Python goes through them
 
 
@@ -43,30 +42,12 @@ class PlainRecords:
         self._alone = b""
         self.data = (0, 0)
 
-    def loop(self, codec: int) -> Loop | None:
-        """Return the compiled loop for a codec by Kafka's number, if there is one."""
-        return self._loop(CODEC_NAMES[codec - 1], 2) if 1 <= codec <= len(CODEC_NAMES) else None
-
-    def begin(self, loop: Loop, source: tuple[int, int], places: Any) -> tuple[int, int]:
-        """Have a loop write to this buffer; returns address and size of what it may use.
-
-        Args:
-            loop: what will decompress.
-            source: address and size of the bytes that hold the payloads.
-            places: as for `fill`.
-        """
-        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
-        target = scratch.address, self._room(scratch)
-        loop.begin(source, (places.ctypes.data, len(places)), target, _LEN_TOGETHER)
-        return target
-
-    def fill(self, window: memoryview, address: int, codecs: Any, places: Any, magic: int = 2) -> int:
-        """Decompress payloads, one at least unless there are none.
+    def fill(self, window: memoryview, codec: int, places: Any, magic: int = 2) -> int:
+        """Decompress payloads, one at least.
 
         Args:
             window: the bytes that hold the payloads.
-            address: where they are in memory.
-            codecs: of each payload, Kafka's number; an array.
+            codec: of the payloads, Kafka's number.
             places: an int64 array with two columns: where each payload begins and ends in `window`. For those
                 that are done, it becomes where they are in `data`.
             magic: of the batches or messages, as for `codecs.decompress`.
@@ -78,19 +59,15 @@ class PlainRecords:
             DecompressionError: of the first payload: an unknown codec, wrong bytes, or too many.
             MissingCodecError: the codec's package is not installed.
         """
-        name = _name(int(codecs[0]))
-        others = np.flatnonzero(codecs != codecs[0])
-        places = places[: others[0]] if len(others) else places
+        name = _name(codec)
         scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
-        room = self._room(scratch)
+        target = scratch.view[: min(len(scratch.view), self._max_decompressed, _LARGEST_BUFFER)]
         loop, direct = self._loop(name, magic), direct_codec(name)
         num_done = size = 0
         if loop is not None:
-            where = places.ctypes.data, len(places)
-            source = address, len(window)
-            num_done, size = loop.expand(source, where, (scratch.address, room), _LEN_TOGETHER)
+            num_done, size = loop.expand(window, places, target, _LEN_TOGETHER)
         elif direct is not None:
-            num_done, size = _directly(direct, window, places, scratch.view[:room])
+            num_done, size = _directly(direct, window, places, target)
         if num_done:
             self.data = scratch.address, size
             return num_done
@@ -98,9 +75,6 @@ class PlainRecords:
         self._fill_alone(name, window[start:end], magic)
         places[0] = 0, len(self._alone)
         return 1
-
-    def _room(self, scratch: Scratch) -> int:
-        return min(len(scratch.view), self._max_decompressed, _LARGEST_BUFFER)
 
     def _loop(self, name: str, magic: int) -> Loop | None:
         key = name, magic == 0

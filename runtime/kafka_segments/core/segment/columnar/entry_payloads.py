@@ -120,15 +120,15 @@ class EntryPayloads:
             start = end
 
     def _decompressed(self, run: EntryTable, position: int) -> Iterator[PayloadPiece]:
-        window, address = memoryview(self._scan.window), self._scan.address
-        codecs, magics, is_batch = run.column("codec"), run.column("magic"), bool(run.is_batch()[0])
+        window, codec = memoryview(self._scan.window), run.value(0, "codec")
+        magics, is_batch = run.column("magic"), bool(run.is_batch()[0])
         spans = np.column_stack([run.column("payload"), run.column("end_payload")]) - position
         done = 0
         while done < len(run):
             places, is_readable = spans[done:], True
             try:
                 magic = 2 if is_batch else int(magics[done])
-                count = self._plain.fill(window, address, codecs[done:], places, magic)
+                count = self._plain.fill(window, codec, places, magic)
             except (DecompressionError, MissingCodecError):  # reading its records says why
                 count, is_readable = 1, False
             data = self._data() if is_readable else _EMPTY

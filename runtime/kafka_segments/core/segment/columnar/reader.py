@@ -21,10 +21,9 @@ from kafka_segments.core.codecs.bounds import is_trusted
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema
-from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Stop
+from kafka_segments.core.segment.columnar.decoding import RecordDecoder
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
 from kafka_segments.core.segment.columnar.exact_reader import ExactRecords
-from kafka_segments.core.segment.columnar.fused_inflate import Inflation
 from kafka_segments.core.segment.columnar.fused_scan import FusedScan
 from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.core.segment.columnar.wrappers import Unwrapping
@@ -117,7 +116,6 @@ class ColumnarReader:
         self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
         self._decoder: RecordDecoder | None = None
         self._fused_scans: dict[int, FusedScan] = {}
-        self._inflations: dict[tuple[int, int], Inflation] = {}
         self._unwrapping: Unwrapping | None = None
         self._plain_content: int | None = None  # of the last records, if they were not compressed
 
@@ -305,23 +303,15 @@ class ColumnarReader:
         return returned(steps)
 
     def _decode_compressed(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
-        window = memoryview(self._headers.window)
+        window, codec = memoryview(self._headers.window), entries.value(int(rows[0]), "codec")
         spans = entries.spans(rows, self._headers.window_position)
-        codecs = entries.column("codec")[rows]
         places = np.ascontiguousarray(spans[:, :2])
         done = 0
         while done < len(rows):
-            num_inflated, stopped = yield from self._inflate(
-                decoder, codecs[done:], places[done:], spans[done:]
-            )
-            done += num_inflated
-            if stopped is not None or done == len(rows):
-                return None if stopped is None else (done, stopped.start)
             try:
-                num_plain = self._plain.fill(window, self._headers.address, codecs[done:], places[done:])
+                following = done + self._plain.fill(window, codec, places[done:])
             except KafkaFormatError:
                 return done, RecordPlace()
-            following = done + num_plain
             spans[done:following, :2] = places[done:following]
             refused = yield from self._decode_spans(decoder, self._plain.data, spans[done:following])
             if refused is not None:
@@ -330,20 +320,20 @@ class ColumnarReader:
         return None
 
     def _decode_wrapped(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
-        """The messages in wrappers; those of one codec, magic and timestamp type together."""
+        """The messages in wrappers; those of one magic and timestamp type together."""
         unwrapping = self._unwrapping_of(decoder, entries.value(int(rows[0]), "content"))
         if unwrapping is None:
             return 0, RecordPlace()
-        window, address = memoryview(self._headers.window), self._headers.address
+        window, codec = memoryview(self._headers.window), entries.value(int(rows[0]), "codec")
         places = np.ascontiguousarray(entries.spans(rows, self._headers.window_position)[:, :2])
-        columns = {name: entries.column(name)[rows] for name in ("codec", "magic", "timestamp_type")}
+        columns = {name: entries.column(name)[rows] for name in ("magic", "timestamp_type")}
         times, done = entries.column("max_timestamp")[rows], 0
         while done < len(rows):
             same = slice(done, done + count_alike([column[done:] for column in columns.values()]))
-            magic, codecs = int(columns["magic"][done]), columns["codec"][same]
+            magic = int(columns["magic"][done])
             contents = places[same].copy()  # some may have to be decompressed again
             try:
-                num_plain = self._plain.fill(window, address, codecs, contents, magic)
+                num_plain = self._plain.fill(window, codec, contents, magic)
             except KafkaFormatError:
                 return done, RecordPlace()
             these = slice(done, done + num_plain)
@@ -379,21 +369,3 @@ class ColumnarReader:
             check_crc = self._check_crc
             self._unwrapping = Unwrapping(decoder, content, self._module, check_crc=check_crc)
         return self._unwrapping
-
-    def _inflate(
-        self, decoder: RecordDecoder, codecs: Any, places: Any, spans: Any
-    ) -> Generator[Event, None, tuple[int, Stop | None]]:
-        """Decompress and decode with one call as many batches as that takes; see `Inflation.run`."""
-        codec = int(codecs[0])
-        loop = self._plain.loop(codec)
-        if loop is None:
-            return 0, None
-        key = codec, id(decoder)
-        if key not in self._inflations:
-            self._inflations[key] = Inflation(loop, decoder)
-        others = np.flatnonzero(codecs != codec)
-        count = others[0] if len(others) else len(codecs)
-        source = self._headers.address, len(self._headers.window)
-        target = self._plain.begin(loop, source, places[:count])
-        run = self._inflations[key].run(target, self._headers.table, places[:count], spans[:count])
-        return (yield from self._chosen(run))

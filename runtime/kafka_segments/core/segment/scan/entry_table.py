@@ -295,10 +295,9 @@ class EntryTable:
         return np.array(known)[self.column("content")]
 
     def alike(self, rows: Any, kinds: Any) -> Any:
-        """The first of `rows`, as many as are of one kind and hold the same sort of thing."""
-        sort = kinds[rows] + (SLOW + 1) * self.column("content")[rows]
-        others = np.flatnonzero(sort != sort[0])
-        return rows[: others[0]] if len(others) else rows
+        """The first of `rows`, as many as are of one kind, sort of content and codec."""
+        columns = [kinds[rows], self.column("content")[rows], self.column("codec")[rows]]
+        return rows[: count_alike(columns)]
 
     def spans(self, rows: Any, position: int) -> Any:
         """Return the places of some rows' records in a window that begins at `position`; see `decoding`."""

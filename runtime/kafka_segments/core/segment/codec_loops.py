@@ -1,0 +1,343 @@
+"""Decompression of many ordinary payloads of one codec with one call.
+
+Strategy: the extension modules of lz4, zstandard and deflate export the functions of the C libraries that
+they contain. A compiled loop calls them by address, without importing the modules, so that Python does
+nothing for each payload. It stops before the first payload that is not ordinary, does not fit, or is invalid;
+that one is decompressed by the codec's module, and the loop continues after it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.machinery
+import importlib.util
+from array import array
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kafka_segments.core.codecs.gzip import LEN_FIXED_HEADER, PLAIN_START
+from kafka_segments.core.native.engine import Compiled, address_of
+from kafka_segments.core.native.kernels import (
+    Bytes,
+    Longs,
+    call,
+    copy_bytes,
+    load,
+    load_u4le,
+    load_u8le,
+    store,
+)
+
+__all__ = ["Loop", "expander", "new_loop"]
+
+# Slots of the loop's state: the codec; the number of payloads; bytes written, bytes
+# that are enough for one call, and bytes of memory; addresses of the payloads' bytes, of that memory and of
+# the state itself; from FIRST on values of the codec: addresses of functions and contexts, numbers of
+# its container, and what the functions write to.
+CODEC, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)
+_WORD = 8  # bytes of a slot
+_GZIP, _LZ4, _ZSTD = range(3)  # codecs
+
+# Of gzip: a function and a context; two words to write to.
+_CONSUMED, _WRITTEN = FIRST + 2, FIRST + 3
+# Of lz4: two functions; sizes of a header and of the size of a block, which has a mask; where the last header
+# of a frame ends, and the headers, each with the greatest size of a block and that of its checksum.
+_HASH, _LEN_HEADER, _LEN_SIZE, _SIZE_MASK, _END_OF_HEADERS, _HEADERS = range(FIRST + 1, FIRST + 7)
+# Of zstd: functions and contexts; the two buffer structures of its streams: address, size, bytes done.
+_WHOLE, _LEN_FRAME, _CLAIMED, _STREAM, _RESET, _CONTEXT, _STREAM_CONTEXT = range(FIRST, FIRST + 7)
+_FRAME_NUMBER, _LEN_MAGIC, _LEN_JAVA_ROOM, _LEN_JAVA_READ = range(FIRST + 7, FIRST + 11)
+_OUT, _IN = FIRST + 11, FIRST + 14
+_SESSION = 1  # ZSTD_reset_session_only
+_STABLE_OUTPUT = 1001  # ZSTD_d_stableOutBuffer: the output is one piece of memory, so nothing is copied
+
+
+def expand_gzip(data: Bytes, state: Longs, here: int, end: int, used: int) -> int:
+    """Decompress one member without options, with nothing after it; return its size, -1 for others."""
+    if end - here < LEN_FIXED_HEADER or load_u4le(data, here) != PLAIN_START:
+        return -1
+    consumed, written = load(state, OWN) + _WORD * _CONSUMED, load(state, OWN) + _WORD * _WRITTEN
+    to, room, source = load(state, TARGET) + used, load(state, ROOM) - used, load(state, SOURCE) + here
+    status = call(load(state, FIRST), load(state, FIRST + 1), source, end - here, to, room, consumed, written)
+    is_whole = status & 0xFFFF_FFFF == 0 and load(state, _CONSUMED) == end - here
+    return load(state, _WRITTEN) if is_whole else -1
+
+
+def find_header(state: Longs, header: int) -> int:
+    """Return where a frame header stands in the state; 0 if it is not one of `plain_headers`."""
+    for number in range(_HEADERS, load(state, _END_OF_HEADERS), 3):
+        if load(state, number) == header:
+            return number
+    return 0
+
+
+def expand_block(data: Bytes, target: Bytes, state: Longs, here: int, size: int, to: int, most: int) -> int:  # noqa: PLR0917
+    """Write a block's content to a place in `target`; return its size, negative if the block is wrong.
+
+    Args:
+        data: the bytes that hold the payloads.
+        target: memory for their contents.
+        state: of the loop.
+        here: where the block begins in `data`.
+        size: of the block; with the top bit set if it is stored.
+        to: where the content begins in `target`.
+        most: bytes that a block's content may have.
+    """
+    length = size & load(state, _SIZE_MASK)
+    if size != length:
+        copy_bytes(target, to, data, here, length)
+        return length
+    source, place = load(state, SOURCE) + here, load(state, TARGET) + to
+    # A C int: negative if the block is wrong.
+    written = call(load(state, FIRST), source, place, length, most, 0, 0, 0) & 0xFFFF_FFFF
+    return written if written <= most else -1
+
+
+def is_right(data: Bytes, state: Longs, here: int, end: int, len_checksum: int) -> bool:
+    """Return whether a block from `here` to `end` has the checksum after it, if there is to be one."""
+    if len_checksum == 0:
+        return True
+    computed = call(load(state, _HASH), load(state, SOURCE) + here, end - here, 0, 0, 0, 0, 0) & 0xFFFF_FFFF
+    return computed == load_u4le(data, end)
+
+
+def expand_lz4(data: Bytes, target: Bytes, state: Longs, here: int, end: int, used: int) -> int:  # noqa: PLR0917
+    """Decompress a frame with one of `plain_headers`; return its size, -1 for others."""
+    room, len_header, len_size = load(state, ROOM), load(state, _LEN_HEADER), load(state, _LEN_SIZE)
+    number = size = 0
+    if end - here >= len_header + len_size:
+        number = find_header(state, load_u8le(data, here) & ((1 << 8 * len_header) - 1))
+    if number == 0:
+        return -1
+    max_block, len_checksum = load(state, number + 1), load(state, number + 2)
+    here += len_header
+    while end - here >= len_size:
+        word = load_u4le(data, here)
+        length = word & load(state, _SIZE_MASK)
+        here += len_size
+        if length == 0:
+            return size
+        if length > min(end - here - len_checksum, max_block) or used + size + max_block > room:
+            return -1
+        written = expand_block(data, target, state, here, word, used + size, max_block)
+        if written < 0 or not is_right(data, state, here, here + length, len_checksum):
+            return -1
+        size += written
+        here += length + len_checksum
+        if written == 0:  # the end for Kafka, see `codecs.lz4.iter_blocks`
+            return size
+    return -1
+
+
+def expand_whole(state: Longs, source: int, length: int, to: int, room: int) -> int:
+    """Decompress a zstd frame with a small content size; return its size, or a negative number."""
+    if call(load(state, _LEN_FRAME), source, length, 0, 0, 0, 0, 0) != length:
+        return -1
+    return call(load(state, _WHOLE), load(state, _CONTEXT), to, room, source, length, 0, 0)
+
+
+def expand_stream(state: Longs, source: int, length: int, to: int, room: int) -> int:
+    """Decompress a zstd frame as `ZstdCodec` does; return its size, or a negative number."""
+    stream, context = load(state, _STREAM), load(state, _STREAM_CONTEXT)
+    out, into = load(state, OWN) + _WORD * _OUT, load(state, OWN) + _WORD * _IN
+    store(state, _OUT, to)
+    store(state, _OUT + 1, room)
+    store(state, _OUT + 2, 0)
+    store(state, _IN, source)
+    store(state, _IN + 1, load(state, _LEN_MAGIC))  # see `ZstdCodec`: else it may take the frame in one go
+    store(state, _IN + 2, 0)
+    call(load(state, _RESET), context, _SESSION, 0, 0, 0, 0, 0)
+    left = call(stream, context, out, into, 0, 0, 0, 0)
+    if left > 0:
+        store(state, _IN + 1, length)
+        left = call(stream, context, out, into, 0, 0, 0, 0)
+    return load(state, _OUT + 2) if left == 0 and load(state, _IN + 2) == length else -1
+
+
+def expand_zstd(data: Bytes, state: Longs, here: int, end: int, used: int) -> int:
+    """Decompress one frame, with nothing after it; return its size, or a negative number."""
+    source, length = load(state, SOURCE) + here, end - here
+    to, room = load(state, TARGET) + used, load(state, ROOM) - used
+    if length <= load(state, _LEN_MAGIC) or load_u4le(data, here) != load(state, _FRAME_NUMBER):
+        return -1
+    claimed = call(load(state, _CLAIMED), source, length, 0, 0, 0, 0, 0)
+    if 0 <= claimed <= load(state, _LEN_JAVA_ROOM) and length <= load(state, _LEN_JAVA_READ):
+        return expand_whole(state, source, length, to, room)
+    return expand_stream(state, source, length, to, room)  # errors are the last numbers of a C size_t
+
+
+def expander() -> Callable[..., int]:
+    """Return the loop over ordinary payloads; it returns how many it has decompressed."""
+
+    def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
+        used = at = 0
+        while at < load(state, COUNT) and used < load(state, ENOUGH):
+            here, end = load(places, 2 * at), load(places, 2 * at + 1)
+            if load(state, CODEC) == _GZIP:
+                size = expand_gzip(data, state, here, end, used)
+            elif load(state, CODEC) == _LZ4:
+                size = expand_lz4(data, target, state, here, end, used)
+            else:
+                size = expand_zstd(data, state, here, end, used)
+            if size < 0:
+                break
+            store(places, 2 * at, used)
+            store(places, 2 * at + 1, used + size)
+            used += size
+            at += 1
+        store(state, USED, used)
+        return at
+
+    return expand
+
+
+class Loop:
+    """The loop with one codec, for one thread.
+
+    Args:
+        codec: number of the codec in the loop.
+        needs: values for the loop's state, and an object that must stay alive.
+    """
+
+    def __init__(self, codec: int, needs: tuple[Sequence[int], Any]) -> None:
+        self._kept = needs[1]
+        self._state = memoryview(array("q", [codec, *[0] * (FIRST - 1), *needs[0]]))
+        self._state[OWN] = address_of(self._state)
+        self._run = Compiled(expander)
+        self._run.set("state", self._state)
+
+    def expand(self, source: memoryview, places: Any, target: memoryview, enough: int) -> tuple[int, int]:
+        """Decompress payloads one after the other.
+
+        Args:
+            source: the bytes that hold the payloads.
+            places: pairs of 64-bit numbers, begin and end of each payload in `source`; for those that are
+                done, replaced by begin and end of the content in `target`.
+            target: the memory to write to.
+            enough: bytes to stop at.
+
+        Returns:
+            The number of payloads done, and the bytes written.
+        """
+        state, run = self._state, self._run
+        for name, memory in (("data", source), ("places", places), ("target", target)):
+            run.set(name, memory)
+        state[COUNT], state[ENOUGH], state[ROOM] = (
+            memoryview(places).nbytes // (2 * _WORD),
+            enough,
+            len(target),
+        )
+        state[SOURCE], state[TARGET] = address_of(source), address_of(target)
+        return run(), state[USED]
+
+
+def new_loop(name: str, magic: int = 2) -> Loop | None:
+    """Return the loop of a codec by Kafka's name; None if it has none, or its library is not installed."""
+    found = {"gzip": (_GZIP, _gzip_needs), "lz4": (_LZ4, _lz4_needs), "zstd": (_ZSTD, _zstd_needs)}.get(name)
+    try:
+        needs = found[1](magic) if found else None
+    except ImportError:  # the codec reports the missing package
+        return None
+    return Loop(found[0], needs) if found and needs else None
+
+
+_Needs = tuple[list[int], Any]
+
+
+def _gzip_needs(_magic: int) -> _Needs | None:
+    library = _library("deflate", "_deflate")
+    function = _address(library, "libdeflate_gzip_decompress_ex")
+    create = _function(library, "libdeflate_alloc_decompressor", _VOID)
+    free = _function(library, "libdeflate_free_decompressor", None, _VOID)
+    if not function or create is None or free is None:
+        return None
+    context = create()
+    return [function, context, 0, 0], _Held(context, free)
+
+
+def _lz4_needs(magic: int) -> _Needs | None:
+    from kafka_segments.core.codecs import lz4
+
+    library, frames = _library("lz4.block", "_block"), _library("lz4.frame", "_frame")
+    function, checksum = _address(library, "LZ4_decompress_safe"), _address(frames, "XXH32")
+    if not function:
+        return None
+    headers = [one for one in lz4.plain_headers(magic) if checksum or not one[2]]
+    words = [word for header in headers for word in header]
+    sizes = lz4.LEN_SHORTEST_HEADER, lz4.LEN_BLOCK_SIZE, lz4.BLOCK_SIZE_MASK
+    return [function, checksum, *sizes, _HEADERS + len(words), *words], (library, frames)
+
+
+def _zstd_needs(_magic: int) -> _Needs | None:
+    from kafka_segments.core.codecs import zstd
+
+    library = _library("zstandard", "_cffi") or _library("zstandard", "backend_c")
+    names = "decompressDCtx findFrameCompressedSize getFrameContentSize decompressStream DCtx_reset"
+    words = [_address(library, f"ZSTD_{name}") for name in names.split()]
+    create = _function(library, "ZSTD_createDCtx", _VOID)
+    free = _function(library, "ZSTD_freeDCtx", ctypes.c_size_t, _VOID)
+    option = ctypes.c_size_t, _VOID, ctypes.c_int, ctypes.c_int
+    set_parameter = _function(library, "ZSTD_DCtx_setParameter", *option)
+    if not all(words) or create is None or free is None or set_parameter is None:
+        return None
+    contexts = [_Held(create(), free), _Held(create(), free)]
+    if set_parameter(contexts[1].context, _STABLE_OUTPUT, 1) != 0:
+        return None
+    numbers = zstd.FRAME_NUMBER, zstd.LEN_MAGIC, zstd.LEN_JAVA_ROOM, zstd.LEN_JAVA_READ
+    return [*words, *(one.context for one in contexts), *numbers, *[0] * 6], contexts
+
+
+_VOID = ctypes.c_void_p
+
+
+class _Held:
+    """A library's context, freed when it is no longer referenced."""
+
+    def __init__(self, context: int, free: Any) -> None:
+        self.context = context
+        self._free = free
+
+    def __del__(self) -> None:
+        if hasattr(self, "_free"):  # else Ctrl-C came before it was made
+            self._free(self.context)
+
+
+@cache
+def _library(package: str, module: str) -> ctypes.CDLL | None:
+    """Load the C library in a wheel's extension module, without importing the module.
+
+    Args:
+        package: its name; it may be an extension module itself (deflate before 0.8).
+        module: name of the extension module in it.
+    """
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+    folders = spec.submodule_search_locations or []
+    paths = [Path(folder) / f"{module}{suffix}" for folder in folders for suffix in suffixes]
+    if spec.origin and spec.origin.endswith(suffixes):
+        paths.append(Path(spec.origin))
+    try:
+        return next((ctypes.CDLL(str(path)) for path in paths if path.is_file()), None)
+    except OSError:
+        return None
+
+
+def _function(library: ctypes.CDLL | None, name: str, result: Any, *arguments: Any) -> Any:
+    """Return a function of a library; None if it is not exported."""
+    try:
+        return ctypes.CFUNCTYPE(result, *arguments)((name, library)) if library else None
+    except AttributeError:
+        return None
+
+
+def _address(library: ctypes.CDLL | None, name: str) -> int:
+    """Return the address of a function of a library; 0 if it is not exported."""
+    if library is None or not hasattr(library, name):
+        return 0
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
