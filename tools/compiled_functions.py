@@ -19,7 +19,7 @@ from typing import Any
 from kafka_segments.core.segment import codec_loops
 from kafka_segments.core.segment.columnar import fused_scan, wrappers
 from kafka_segments.core.segment.scan import compiled_search, window_run
-from kafka_segments.core.segment.verified import folding_decoder
+from kafka_segments.core.segment.verified import folding_decoder, run_folding
 from kafka_segments.search import byte_search
 from kafka_segments.write import encoder_inputs, encoder_loops
 from kafka_segments_generated.columns import (
@@ -47,6 +47,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     byte_search.pair_finder,
     fused_scan.fused_loop,
     folding_decoder.folding_loop,
+    run_folding.run_folder,
     window_run.window_loop,
     encoder_loops.batcher,
     encoder_loops.messenger,

@@ -17,7 +17,7 @@ from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.segment.evidence import FileOrder
 from kafka_segments.core.segment.verified import sound_runs
-from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.verified_entries import VerifiedTable
 from kafka_segments.log.log_end import NamedOffsets
 from kafka_segments.salvage import partition_plan
 from kafka_segments.salvage.confirmation import OtherPlaces
@@ -40,10 +40,10 @@ def unread(
     """Entries with right checksums, whether or not their records can be read."""
     before = None
     for event in real(*arguments, **more):
-        is_of_records = isinstance(before, VerifiedEntry) and isinstance(event, Damage)
-        if not (is_of_records and event.position == before.position):
+        if not (isinstance(event, Damage) and event.position == before):
             yield event
-        before = event
+        is_table = isinstance(event, VerifiedTable)
+        before = event.entries.value(len(event) - 1, "position") if is_table else None
 
 
 def of_kinds(*kinds: str) -> list[int]:

@@ -19,7 +19,8 @@ from kafka_segments.core.segment.columnar import fused_scan, reader
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.core.segment.scan import scanner
 from kafka_segments.core.segment.verified import folding_decoder, verified_tables
-from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.run_folding import DISORDERED
+from kafka_segments.core.segment.verified.sound_runs import RunFolder, SoundRun
 from kafka_segments.core.segment.verified.verifying import iter_verified
 from kafka_segments.errors import MissingExtraError
 
@@ -42,22 +43,29 @@ def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return str(request.param)
 
 
-def events(path: Path, **options: Any) -> Iterator[VerifiedEntry | tuple[Any, ...]]:
-    """Entries, damage and padding, one by one."""
-    source = open_source(str(path))
+def events(path: Path, **options: Any) -> Iterator[tuple[Any, ...]]:
+    """Entries, each as a run, damage and padding, one by one."""
+    source, folder = open_source(str(path)), RunFolder()
     try:
         for event in iter_verified(source, **options):
-            if isinstance(event, VerifiedEntry):
-                yield event
-            elif isinstance(event, Damage):
+            if isinstance(event, Damage):
                 offsets = event.first_lost_offset, event.last_lost_offset
                 yield event.position, event.end_position, *offsets, type(event.error), event.error.detail
             elif isinstance(event, Padding):
                 yield event.position, event.end_position
             else:
-                yield from event.rows()
+                assert [one[0] for one in event.heads()] == event.entries.values("position")
+                for row in range(len(event)):
+                    yield from map(numbers, folder.runs(event.part(row, row + 1)))
     finally:
         source.close()
+
+
+def numbers(run: SoundRun) -> tuple[Any, ...]:
+    """What a run says, and the header and the greatest timestamp of its entry."""
+    header = [run.value(name) for name in ("crc", "max_timestamp", "codec")]
+    places = run.position, run.end_position, run.first, run.last
+    return "run", *places, run.epoch, run.flags, run.num_data_records, run.num_lacking, run.newest, *header
 
 
 def slow_events(path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
@@ -110,8 +118,7 @@ def test_batches_of_many_records_are_folded_in_parts(tmp_path: Path, monkeypatch
         data += batch(100 * number, records, last_offset_delta=49)
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(data)
-    found = [one for one in events(path) if isinstance(one, VerifiedEntry)]
-    assert [one.has_ordered_records for one in found] == [True, False, False, False]
+    assert [one[6] & DISORDERED != 0 for one in events(path)] == [False, True, True, True]
     assert check(path, monkeypatch) == 4
 
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.scan.entry_scan import sound_entry
-from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
 from kafka_segments.core.segment.verified.verifying import iter_verified
 from kafka_segments.errors import KafkaFormatError, UnknownFormatError, raise_unless_file_at_fault
 from kafka_segments.log.model import PartitionCopy
@@ -27,27 +26,36 @@ __all__ = ["check_copies"]
 
 
 class _Mark(NamedTuple):
-    """A batch of a copy, and the file that it is in."""
+    """A batch of a copy by its header, and its file; the first offset of a wrapper is the lowest possible."""
 
     path: str
-    entry: VerifiedEntry
+    first: int
+    last: int
+    position: int
+    end_position: int
+    magic: int
+    crc: int
+    partition_leader_epoch: int
+    producer_id: int
+    base_sequence: int
+    num_records: int
+    has_delete_horizon: int
 
 
-def _is_same(one: VerifiedEntry, other: VerifiedEntry) -> bool:
+def _is_same(one: _Mark, other: _Mark) -> bool:
     """Return whether two batches are the same, or one is what the cleaner left of the other."""
     if one.magic < 2 or other.magic < 2:
         return True  # the cleaner and brokers rewrite old messages
-    mine, theirs = (
-        (entry.crc, entry.first_offset, entry.last_offset, entry.leader_epoch) for entry in (one, other)
-    )
-    if mine[:3] == theirs[:3]:
-        return mine == theirs
-    mine_kept, kept = (
-        (entry.leader_epoch, entry.producer_id, entry.base_sequence, entry.last_offset)
-        for entry in (one, other)
+    epochs = one.partition_leader_epoch == other.partition_leader_epoch
+    if (one.crc, one.first, one.last) == (other.crc, other.first, other.last):
+        return epochs
+    is_kept = (one.producer_id, one.base_sequence, one.last) == (
+        other.producer_id,
+        other.base_sequence,
+        other.last,
     )
     is_cleaned = one.has_delete_horizon or other.has_delete_horizon or one.num_records != other.num_records
-    return mine_kept == kept and is_cleaned
+    return epochs and is_kept and bool(is_cleaned)
 
 
 def check_copies(places: Places, one: PartitionCopy, other: PartitionCopy, sink: CheckSink) -> None:
@@ -56,11 +64,11 @@ def check_copies(places: Places, one: PartitionCopy, other: PartitionCopy, sink:
     mine, theirs = next(marks, None), next(others, None)
     before: _Mark | None = None  # the last batch of either that the other does not have there
     while mine is not None and theirs is not None:
-        if mine.entry.last_offset < theirs.entry.first_offset:
+        if mine.last < theirs.first:
             before, mine = mine, next(marks, None)
-        elif theirs.entry.last_offset < mine.entry.first_offset:
+        elif theirs.last < mine.first:
             before, theirs = theirs, next(others, None)
-        elif _is_same(mine.entry, theirs.entry):
+        elif _is_same(mine, theirs):
             before, mine, theirs = None, next(marks, None), next(others, None)
         elif _is_sound(places, mine) and _is_sound(places, theirs):
             _report(mine, theirs, sink)
@@ -72,29 +80,25 @@ def check_copies(places: Places, one: PartitionCopy, other: PartitionCopy, sink:
 
 def _check_end(places: Places, before: _Mark | None, last: _Mark | None, sink: CheckSink) -> None:
     """Report a batch at the end that the other copy has at another offset: no checksum covers that."""
-    if before is None or last is None or before.entry.magic < 2:
+    if before is None or last is None or before.magic < 2:
         return
-    one, other = before.entry, last.entry
-    is_same = (one.crc, one.end_position - one.position) == (other.crc, other.end_position - other.position)
+    is_same = (before.crc, _size(before)) == (last.crc, _size(last))
     if is_same and _is_sound(places, before) and _is_sound(places, last):
-        detail = f"the batch here is at offset {one.first_offset} at {before.path}, position {one.position}, "
+        detail = f"the batch here is at offset {before.first} at {before.path}, position {before.position}, "
         detail += "with the same checksum: one of the two base offsets was changed, which no checksum covers"
-        place = {"path": last.path, "position": other.position, "end_position": other.end_position}
-        offsets = {"first_offset": other.first_offset, "last_offset": other.last_offset}
-        sink.add("copies-differ", detail, **place, **offsets)
+        place = {"path": last.path, "position": last.position, "end_position": last.end_position}
+        sink.add("copies-differ", detail, first_offset=last.first, last_offset=last.last, **place)
 
 
-def _report(first: _Mark, second: _Mark, sink: CheckSink) -> None:
-    mine, theirs = first.entry, second.entry
-    where = f"{second.path}, position {theirs.position}"
-    offsets = max(mine.first_offset, theirs.first_offset), max(mine.last_offset, theirs.last_offset)
-    place = {
-        "path": first.path,
-        "position": mine.position,
-        "first_offset": offsets[0],
-        "last_offset": offsets[1],
-    }
-    epochs = mine.leader_epoch, theirs.leader_epoch
+def _size(mark: _Mark) -> int:
+    return mark.end_position - mark.position
+
+
+def _report(mine: _Mark, theirs: _Mark, sink: CheckSink) -> None:
+    where = f"{theirs.path}, position {theirs.position}"
+    offsets = {"first_offset": max(mine.first, theirs.first), "last_offset": max(mine.last, theirs.last)}
+    place = {"path": mine.path, "position": mine.position, **offsets}
+    epochs = mine.partition_leader_epoch, theirs.partition_leader_epoch
     if epochs[0] != epochs[1]:
         detail = f"leader epoch {epochs[0]} here, {epochs[1]} at {where}: the copies had different leaders, "
         sink.add("copies-diverged", f"{detail}and one was not truncated (unclean election)", **place)
@@ -108,7 +112,7 @@ def _report(first: _Mark, second: _Mark, sink: CheckSink) -> None:
 def _is_sound(places: Places, mark: _Mark) -> bool:
     """Return whether a batch has a right checksum."""
     with closing(places.open(mark.path)) as source:
-        return sound_entry(source, mark.entry.position) is not None
+        return sound_entry(source, mark.position) is not None
 
 
 def _marks(places: Places, copy: PartitionCopy) -> Iterator[_Mark]:
@@ -123,5 +127,6 @@ def _marks(places: Places, copy: PartitionCopy) -> Iterator[_Mark]:
             for event in iter_verified(source, check_crc=False, with_records=False):
                 if isinstance(event, (Damage, Padding)):
                     continue
-                for entry in (event,) if isinstance(event, VerifiedEntry) else event.rows():
-                    yield _Mark(segment.path, entry)
+                columns = map(event.entries.values, _Mark._fields[3:])
+                for first, last, *header in zip(*event.offsets(), *columns, strict=True):
+                    yield _Mark(segment.path, first, last, *header)

@@ -1,8 +1,7 @@
 """Checks of batches and messages by their headers, in the order of the log.
 
-Strategy: each entry is checked by itself and against the one before it. Tables of entries are first looked at
-as a whole (`table_checks`); only where something may be wrong, they are gone through entry by entry, so that
-these checks are the only definition of what is wrong.
+Strategy: entries come as runs (`core.segment.verified.sound_runs`), which can be wrong only where they begin.
+An entry that may be wrong by itself is a run of its own, with flags.
 """
 
 from __future__ import annotations
@@ -12,7 +11,16 @@ from dataclasses import dataclass
 
 from kafka_segments.core.formats.file_names import METADATA_TOPIC
 from kafka_segments.core.segment.beside.index_files import LeaderEpoch
-from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.run_folding import (
+    ALONE,
+    APPEND_TIME,
+    DISORDERED,
+    LARGE,
+    MANY,
+    TIME,
+)
+from kafka_segments.core.segment.verified.sound_runs import RunFolder, SoundRun
+from kafka_segments.core.segment.verified.verified_entries import GREATEST, VerifiedTable
 from kafka_segments.verify.producer_checks import ProducerChecks
 from kafka_segments.verify.sink import CheckSink
 
@@ -89,7 +97,6 @@ class EntryChecks:
         self.has_transactions = False
         self.leader_epoch = -1
         self.path = ""
-        self.previous: int | None = None  # last offset of the entry before
         self.reached = -1  # the highest offset of all segments so far
         self.first_offset: int | None = None
         self.last_offset: int | None = None
@@ -97,13 +104,14 @@ class EntryChecks:
         self._after_gap: tuple[str, int] | None = None  # the entry that made a segment one of `cleaned`
         self._is_after_damage = False
         self._epoch_ranges = _ranges(limits.leader_epochs)
-        self._reported_epochs: dict[int, tuple[str, VerifiedEntry, str]] = {}
+        self._reported_epochs: dict[int, tuple[str, SoundRun, str]] = {}
         self._has_old_messages = False
+        self._folder = RunFolder(producers.known, limits.max_batch_bytes)
 
     def begin_segment(self, path: str) -> None:
         """Begin the next segment."""
         self.path, self._is_after_damage = path, False
-        self.previous = self.first_offset = self.last_offset = None
+        self._folder.previous = self.first_offset = self.last_offset = None
         self.totals.num_segments += 1
 
     def damaged(self) -> None:
@@ -111,112 +119,118 @@ class EntryChecks:
         self._is_after_damage = True
         self.producers.lost()
 
-    def entry(self, entry: VerifiedEntry) -> None:
-        """Check the next entry."""
-        self._order(entry)
-        self._records(entry)
-        size = entry.end_position - entry.position
-        limit = self.limits.max_batch_bytes
-        if limit is not None and size > limit:
-            self._found("batch-size", f"{size} bytes, but --max-batch-bytes is {limit}", entry)
-        self._leader_epoch(entry)
-        if entry.producer_id >= 0:
-            self.has_transactions |= entry.is_transactional or entry.is_control
-            self.producers.batch(entry, self.path)
-        elif entry.is_control and self._sink.topic not in ("", METADATA_TOPIC):
-            self._found("marker", "a control batch without a producer: consumers skip what is in it", entry)
-        self._count(entry)
+    def table(self, table: VerifiedTable) -> None:
+        """Check the next entries."""
+        before = self._folder.previous
+        self._note_producers()
+        for run in self._folder.runs(table):
+            self._order(run, before)
+            self._records(run)
+            self._leader_epoch(run)
+            self._producer(run)
+            self._count(run)
+            before = run.last
+            self._note_producers()
 
-    def _count(self, entry: VerifiedEntry) -> None:
-        self.previous = entry.last_offset
-        self.first_offset = min(
-            entry.first_offset, entry.first_offset if self.first_offset is None else self.first_offset
-        )
-        self.last_offset = max(
-            entry.last_offset, entry.last_offset if self.last_offset is None else self.last_offset
-        )
-        self.reached = max(self.reached, entry.last_offset)
-        if entry.is_append_time or (entry.is_control and entry.num_records):
-            self.broker_timestamp = max(self.broker_timestamp, entry.max_timestamp)
-            self.producers.note_time(entry.max_timestamp)
+    def _note_producers(self) -> None:
+        self._folder.num_missing = self.producers.num_missing
+        self._folder.has_open = bool(self.producers.open)
+
+    def _count(self, run: SoundRun) -> None:
+        self.first_offset = run.first if self.first_offset is None else min(run.first, self.first_offset)
+        self.last_offset = run.last if self.last_offset is None else max(run.last, self.last_offset)
+        self.reached = max(self.reached, run.last)
+        is_marker = run.flags & ALONE and run.has("is_control") and run.value("num_records")
+        if run.flags & APPEND_TIME or is_marker:
+            self.broker_timestamp = max(self.broker_timestamp, run.newest)
+            self.producers.note_time(run.value("max_timestamp"))
         else:
-            self.greatest_timestamp = max(self.greatest_timestamp, entry.max_timestamp)
-        self.totals.num_batches += 1
-        self.totals.num_records += entry.num_data_records
+            self.greatest_timestamp = max(self.greatest_timestamp, run.newest)
+        self.totals.num_batches += run.num_batches
+        self.totals.num_records += run.num_data_records
 
-    def _order(self, entry: VerifiedEntry) -> None:
-        """Check an entry's offsets against those before it."""
-        if self.previous is None:
-            missing = entry.first_offset - self.reached - 1 if self.reached >= 0 else 0
+    def _producer(self, run: SoundRun) -> None:
+        """Check a batch that does not just continue its producer's last one."""
+        if not run.flags & ALONE or run.magic < 2:
+            return
+        if run.value("producer_id") >= 0:
+            self.has_transactions |= run.has("is_transactional") or run.has("is_control")
+            self.producers.batch(run, self.path)
+        elif run.has("is_control") and self._sink.topic not in ("", METADATA_TOPIC):
+            self._found("marker", "a control batch without a producer: consumers skip what is in it", run)
+
+    def _order(self, run: SoundRun, previous: int | None) -> None:
+        """Check a run's offsets against those before it."""
+        if previous is None:
+            missing = run.first - self.reached - 1 if self.reached >= 0 else 0
             if missing:
                 self.producers.lost()
             if missing < 0:
                 self.leader_epoch = -1  # segments out of order: that is reported elsewhere
-        elif entry.first_offset <= self.previous:
-            before = f"the one before it ends with {self.previous}"
-            self._found(
-                "offset-order", f"a batch begins with offset {entry.first_offset}, and {before}", entry
-            )
+        elif run.first <= previous:
+            before = f"the one before it ends with {previous}"
+            self._found("offset-order", f"a batch begins with offset {run.first}, and {before}", run)
             self.producers.lost()
-            if self._after_gap == (self.path, self.previous):  # a base offset was changed: no cleaner's work
+            if self._after_gap == (self.path, previous):  # a base offset was changed: no cleaner's work
                 self.cleaned.discard(self.path)
-        elif entry.first_offset > self.previous + 1 and self.limits.never_cleaned:
+        elif run.first > previous + 1 and self.limits.never_cleaned:
             if not self._is_after_damage:
-                self._missing(self.previous + 1, entry)
-        elif entry.first_offset > self.previous + 1 and not self._is_after_damage:
+                self._missing(previous + 1, run)
+        elif run.first > previous + 1 and not self._is_after_damage:
             if self.path not in self.cleaned:
-                self._after_gap = self.path, entry.last_offset
+                self._after_gap = self.path, run.last
             self.cleaned.add(self.path)
-            self.producers.missing(entry.first_offset - self.previous - 1)
-        count = entry.num_records
+            self.producers.missing(run.first - previous - 1)
         self._is_after_damage = False
-        if count is not None:
-            room = entry.last_offset - entry.first_offset + 1
-            if count > room and entry.magic >= 2:
-                detail = f"{count} records, but offsets {entry.first_offset} to {entry.last_offset} for them"
-                self._found("last-offset", detail, entry)
-            elif count < room:
-                self.cleaned.add(self.path)
-                self._after_gap = None
+        if run.flags & MANY:
+            count = run.value("num_records")
+            self._found(
+                "last-offset", f"{count} records, but offsets {run.first} to {run.last} for them", run
+            )
+        elif run.num_lacking:
+            self.cleaned.add(self.path)
+            self._after_gap = None
 
-    def _missing(self, first: int, entry: VerifiedEntry) -> None:
-        """Report offsets that are missing before an entry, and that no cleaner has removed."""
-        last = entry.first_offset - 1
+    def _missing(self, first: int, run: SoundRun) -> None:
+        """Report offsets that are missing before a run, and that no cleaner has removed."""
+        last = run.first - 1
         detail = f"offsets {first} to {last} are missing before this batch, and cleaner-offset-checkpoint "
         detail += "does not name the partition: no cleaner has removed them"
-        place = {"path": self.path, "position": entry.position}
+        place = {"path": self.path, "position": run.position}
         self._sink.add("missing-offsets", detail, first_offset=first, last_offset=last, **place)
         self.producers.missing(last - first + 1)
 
-    def _records(self, entry: VerifiedEntry) -> None:
-        """Check what the records showed against the header."""
-        if not entry.has_ordered_records:
-            detail = (
-                f"the offsets of the records do not increase from {entry.first_offset} to {entry.last_offset}"
+    def _records(self, run: SoundRun) -> None:
+        """Check what the records showed against the header, and the size."""
+        if run.flags & DISORDERED:
+            detail = f"the offsets of the records do not increase from {run.first} to {run.last}"
+            self._found("record-offsets", detail, run)
+        if run.flags & TIME:
+            greatest = run.fact(GREATEST)
+            detail = f"{run.newest} in the header, but the greatest of the records is {greatest}"
+            self._found("max-timestamp", detail, run)
+        if run.flags & LARGE:
+            size = run.end_position - run.position
+            self._found(
+                "batch-size", f"{size} bytes, but --max-batch-bytes is {self.limits.max_batch_bytes}", run
             )
-            self._found("record-offsets", detail, entry)
-        greatest = entry.greatest_timestamp
-        if greatest is None or entry.magic < 1 or entry.is_control:
-            return
-        # A broker begins with -1 for the greatest (LogValidator), whatever less the records have.
-        is_right = greatest <= entry.max_timestamp
-        if entry.is_whole and entry.magic >= 2:
-            is_right = max(greatest, _NO_TIMESTAMP) == entry.max_timestamp
-        if not is_right:
-            detail = f"{entry.max_timestamp} in the header, but the greatest of the records is {greatest}"
-            self._found("max-timestamp", detail, entry)
 
-    def _leader_epoch(self, entry: VerifiedEntry) -> None:
-        epoch = entry.leader_epoch
-        self._has_old_messages |= entry.magic < 2
-        if entry.magic < 2 or epoch < 0:
+    def _leader_epoch(self, run: SoundRun) -> None:
+        epoch = run.epoch
+        self._has_old_messages |= run.magic < 2
+        if epoch < 0:
             return
         if epoch < self.leader_epoch:
-            self._found("leader-epoch-order", f"leader epoch {epoch}, after {self.leader_epoch}", entry)
+            detail = f"leader epoch {epoch}, after {self.leader_epoch}"
+            self._found("leader-epoch-order", detail, next(run.batches()))
         self.leader_epoch = epoch
-        detail = self._contradiction(epoch, entry)
-        if detail is not None and epoch not in self._reported_epochs:
-            self._reported_epochs[epoch] = (self.path, entry, detail)
+        if epoch in self._reported_epochs or self.is_right_epoch(epoch, run.first, run.last):
+            return
+        wrong = next(
+            (one for one in run.batches() if not self.is_right_epoch(epoch, one.first, one.last)), None
+        )
+        if wrong is not None:
+            self._reported_epochs[epoch] = self.path, wrong, self._contradiction(epoch)
 
     def end(self) -> None:
         """Report what only the whole log shows.
@@ -224,15 +238,13 @@ class EntryChecks:
         A broker whose messages get an older format clears the checkpoint of leader epochs, and starts again.
         """
         first = min(self._epoch_ranges, default=-1)
-        for epoch, (path, entry, detail) in self._reported_epochs.items():
+        for epoch, (path, run, detail) in self._reported_epochs.items():
             if not (self._has_old_messages and epoch <= first):
                 self.path = path
-                self._found("leader-epoch", detail, entry)
+                self._found("leader-epoch", detail, run)
 
-    def _contradiction(self, epoch: int, entry: VerifiedEntry) -> str | None:
-        """Return how a batch contradicts the checkpoint of leader epochs; None if it does not."""
-        if self.is_right_epoch(epoch, entry.first_offset, entry.last_offset):
-            return None
+    def _contradiction(self, epoch: int) -> str:
+        """Return how batches with a leader epoch contradict the checkpoint."""
         found = self._epoch_ranges.get(epoch)
         if found is None:
             return f"leader-epoch-checkpoint has no epoch {epoch}"
@@ -250,9 +262,9 @@ class EntryChecks:
         is_cut = epoch == min(self._epoch_ranges) and start <= self.limits.log_start_offset
         return (is_cut or start <= first_offset) and (end is None or last_offset < end)
 
-    def _found(self, check: str, detail: str, entry: VerifiedEntry) -> None:
-        place = {"path": self.path, "position": entry.position, "end_position": entry.end_position}
-        self._sink.add(check, detail, first_offset=entry.first_offset, last_offset=entry.last_offset, **place)
+    def _found(self, check: str, detail: str, run: SoundRun) -> None:
+        place = {"path": self.path, "position": run.position, "end_position": run.end_position}
+        self._sink.add(check, detail, first_offset=run.first, last_offset=run.last, **place)
 
 
 def _ranges(epochs: Sequence[LeaderEpoch]) -> dict[int, tuple[int, int | None]]:

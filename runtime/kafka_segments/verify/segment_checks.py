@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.entries import Damage, Padding
@@ -16,7 +15,7 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.continuity import Extent, SegmentContents
 from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.core.segment.verified.verified_entries import VerifiedEntry
+from kafka_segments.core.segment.verified.verified_entries import VerifiedEvent, VerifiedTable
 from kafka_segments.core.segment.verified.verifying import iter_verified
 from kafka_segments.errors import (
     ChecksumMismatchError,
@@ -31,16 +30,13 @@ from kafka_segments.errors import (
     UnsupportedMagicError,
     raise_unless_file_at_fault,
 )
-from kafka_segments.log.index_sanity import Head, PositionCheck, TimeCheck, open_index_checks
+from kafka_segments.log.index_sanity import PositionCheck, TimeCheck, open_index_checks
 from kafka_segments.log.log_files import UNOPENED, LogFile
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.verify.catalogue import GROUPS
 from kafka_segments.verify.entry_checks import EntryChecks
 from kafka_segments.verify.sink import CheckSink
-
-if TYPE_CHECKING:
-    from kafka_segments.core.segment.verified.entry_rows import VerifiedTable
 
 __all__ = ["SegmentReading", "check_segment"]
 
@@ -183,29 +179,20 @@ class _OneSegment:
             size = self._file.segment.beside["timeindex"].size
             self._sink.add("time-index", detail, path=index.path, end_position=size)
 
-    def add(self, event: VerifiedTable | VerifiedEntry | Damage | Padding) -> None:
+    def add(self, event: VerifiedEvent) -> None:
         """Check the next event."""
         if isinstance(event, Damage):
             self._damage(event)
         elif isinstance(event, Padding):
             self._padding(event)
-        elif isinstance(event, VerifiedEntry):
-            self._is_damaged_after = False
-            self._checks.entry(event)
-            self._check_indexes((_head_of(event),))
-            self._move(event.end_position)
         else:
-            self._table(event)
+            self._is_damaged_after = False
+            self._checks.table(event)
+            self._check_indexes(event)
+            self._move(event.entries.value(len(event) - 1, "end_position"))
 
-    def _table(self, table: VerifiedTable) -> None:
-        from kafka_segments.verify.table_checks import check_table
-
-        self._is_damaged_after = False
-        check_table(self._checks, table)
-        self._check_indexes(table.heads())
-        self._move(int(table.entries.column("end_position")[-1]))
-
-    def _check_indexes(self, heads: Iterable[Head]) -> None:
+    def _check_indexes(self, table: VerifiedTable) -> None:
+        heads = list(table.heads()) if self._indexes else []
         for check in list(self._indexes):
             detail = check.check(heads)
             if detail is not None:
@@ -275,8 +262,3 @@ class _OneSegment:
             self._is_damaged_after and first is not None,
             ends_in_zeros=self._ends_in_zeros,
         )
-
-
-def _head_of(entry: VerifiedEntry) -> Head:
-    first = None if entry.num_records is None else entry.first_offset
-    return entry.position, entry.end_position, first, entry.last_offset, entry.max_timestamp

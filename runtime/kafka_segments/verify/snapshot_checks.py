@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafka_segments.core.segment.beside.index_files import ProducerEntry
-from kafka_segments.verify.producer_checks import ProducerChecks, ProducerState
+from kafka_segments.core.segment.verified.producer_table import ProducerState
+from kafka_segments.verify.producer_checks import ProducerChecks
 from kafka_segments.verify.sink import CheckSink
 
 __all__ = ["check_snapshot"]

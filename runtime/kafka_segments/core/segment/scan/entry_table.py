@@ -114,6 +114,13 @@ class EntryTable:
             self._rows = np.asarray(self._memory).reshape(-1, self._module.WIDTH)
         return self._rows
 
+    @property
+    def memory(self) -> memoryview:
+        """All numbers, row by row."""
+        if self._memory is None:
+            self._memory = memoryview(np.ascontiguousarray(self._rows).reshape(-1))
+        return self._memory
+
     def values(self, name: str) -> list[int]:
         """Return one column as a list."""
         place = _places(self._module)[name]
@@ -156,14 +163,18 @@ class EntryTable:
         """Return the highest `last_offset` of all rows; in an unmodified log, the last one's."""
         return int(self.last_offsets().max())
 
-    def ordering_offsets(self) -> list[int]:
-        """The last offsets that show whether one strays: the highest and the last; all if one is negative."""
+    def list_last_offsets(self) -> list[int]:
+        """Return `last_offset` of each row, without numpy."""
         is_batch = [content.is_repeated for content in self._module.CONTENTS]
         columns = map(self.values, ("content", "base_offset", "last_offset_delta"))
-        lasts = [
+        return [
             max(first, formats.wrap_long(first + delta)) if is_batch[content] else first
             for content, first, delta in zip(*columns, strict=True)
         ]
+
+    def ordering_offsets(self) -> list[int]:
+        """The last offsets that show whether one strays: the highest and the last; all if one is negative."""
+        lasts = self.list_last_offsets()
         if min(lasts) < 0:
             return lasts
         highest, last = max(lasts), lasts[-1]
@@ -213,9 +224,14 @@ class EntryTable:
 
     def before(self, row: int) -> EntryTable:
         """Return the rows before one."""
+        return self.part(0, row)
+
+    def part(self, start: int, end: int) -> EntryTable:
+        """Return the rows `[start, end)`."""
         if self._memory is not None:
-            return EntryTable(self._memory[: row * self._module.WIDTH], self._module)
-        return EntryTable(self._rows[:row], self._module)
+            width = self._module.WIDTH
+            return EntryTable(self._memory[start * width : end * width], self._module)
+        return EntryTable(self._rows[start:end], self._module)
 
     def in_range(self, start: int | None, end: int | None) -> Any:
         """Whether an entry may have records with offsets in `[start, end)`; see `Batch.highest_offset`."""

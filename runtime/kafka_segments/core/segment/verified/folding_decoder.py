@@ -9,33 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from types import ModuleType
-from typing import Any
 
 import pyarrow as pa
 
 from kafka_segments.core.native.arena import Lease
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import address_of, load_decoder
 from kafka_segments.core.native.kernels import BATCH, FULL, RECORD, RECORD_ROW, Longs, load, store
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema, schema_of
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Spans, Stop
 from kafka_segments.core.segment.columnar.record_columns import Array, Capacity
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS
 from kafka_segments.core.segment.scan.native_chain import DECODER, NUM_CHAINED, chain, run
+from kafka_segments.core.segment.verified.verified_entries import (
+    FIRST_OFFSET,
+    GREATEST,
+    INCREASES,
+    LAST_OFFSET,
+    NUM_FACTS,
+)
 
-__all__ = [
-    "FIRST_OFFSET",
-    "GREATEST",
-    "INCREASES",
-    "LAST_OFFSET",
-    "NUM_FOUND",
-    "FoldingDecoder",
-    "folding_loop",
-]
-
-GREATEST, FIRST_OFFSET, LAST_OFFSET, INCREASES = range(4)
-"""Columns of the result: the greatest timestamp; the offsets of the first and the last record, as decoded;
-whether each offset is above the one before it."""
-NUM_FOUND = 4
+__all__ = ["FoldingDecoder", "folding_loop"]
 
 # What the loop's state holds beside the decoder: how wide the scan's table is, where the number of records
 # stands in it, and whether each entry is one record, whatever stands there.
@@ -51,7 +44,7 @@ def fold_rows(  # noqa: PLR0917
     batches: Longs,
     offsets: Longs,
     times: Longs,
-    found: Longs,
+    facts: Longs,
     batch: int,
     record: int,
 ) -> None:
@@ -66,20 +59,20 @@ def fold_rows(  # noqa: PLR0917
         if end == row:  # without records
             batch += 1
             continue
-        place = head * NUM_FOUND
+        place = head * NUM_FACTS
         greatest, num_falls = load(times, row), 0
         if record == 0:
-            store(found, place + FIRST_OFFSET, load(offsets, row))
+            store(facts, place + FIRST_OFFSET, load(offsets, row))
         else:
-            greatest = max(greatest, load(found, place + GREATEST))
-            if load(found, place + INCREASES) == 0 or load(offsets, row) <= load(found, place + LAST_OFFSET):
+            greatest = max(greatest, load(facts, place + GREATEST))
+            if load(facts, place + INCREASES) == 0 or load(offsets, row) <= load(facts, place + LAST_OFFSET):
                 num_falls = 1
         for at in range(row + 1, end):
             greatest = max(greatest, load(times, at))
             num_falls += 1 if load(offsets, at) <= load(offsets, at - 1) else 0
-        store(found, place + GREATEST, greatest)
-        store(found, place + LAST_OFFSET, load(offsets, end - 1))
-        store(found, place + INCREASES, 1 if num_falls == 0 else 0)
+        store(facts, place + GREATEST, greatest)
+        store(facts, place + LAST_OFFSET, load(offsets, end - 1))
+        store(facts, place + INCREASES, 1 if num_falls == 0 else 0)
         row, record = end, 0
         batch += 1
 
@@ -94,12 +87,12 @@ def folding_loop() -> Callable[..., int]:
         batches: Longs,
         offsets: Longs,
         times: Longs,
-        found: Longs,
+        facts: Longs,
     ) -> int:
         while True:
             batch, record = load(decode, BATCH), load(decode, RECORD)
             status = run(state, DECODER)
-            fold_rows(state, decode, spans, batches, offsets, times, found, batch, record)
+            fold_rows(state, decode, spans, batches, offsets, times, facts, batch, record)
             store(decode, RECORD_ROW, 0)
             if status != FULL:
                 return status
@@ -114,11 +107,11 @@ class FoldingDecoder(RecordDecoder):
         module: the generated module of the records.
         scan: the generated module of the scan.
         content: of the records, by the scan's numbers.
-        found: the result: int64, contiguous, `NUM_FOUND` columns, a row for each one of the scan's table.
+        facts: the result: `NUM_FACTS` for each row of the scan's table, of which the first four are set.
             Rows of entries without records, and of those that the decoder refused, have arbitrary values.
     """
 
-    def __init__(self, module: ModuleType, scan: ModuleType, content: int, found: Any) -> None:
+    def __init__(self, module: ModuleType, scan: ModuleType, content: int, facts: memoryview) -> None:
         schema = decoded_schema(schema_of(("offset", "timestamp_ms")), False)
         super().__init__(module, schema, capacity=_CAPACITY, max_items=MAX_NUM_HEADERS)
         self._loop = load_decoder(folding_loop)
@@ -128,8 +121,8 @@ class FoldingDecoder(RecordDecoder):
         state[_IS_SINGLE] = not scan.CONTENTS[content].is_repeated
         self._arguments.set("state", state.ctypes.data, state.size)
         self._arguments.set("decode", self.state.ctypes.data, self.state.size)
-        self._found = found  # its memory is in use
-        self._arguments.set("found", found.ctypes.data, found.size)
+        self._facts = facts  # its memory is in use
+        self._arguments.set("facts", address_of(facts), len(facts))
         self.entry = self._loop.address, self._arguments.address
 
     def decode(

@@ -1,78 +1,116 @@
-"""Entries of a segment with what their records show: their greatest timestamp, and whether they are in order.
+"""Entries of a segment with facts about their records: the greatest timestamp, and whether they are in order.
 
-`verifying` gives those of a segment.
+`verifying` gives those of a segment. The facts of an entry are a row of 64-bit integers beside that of its
+header.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from array import array
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from kafka_segments.core.codecs.bounds import possible_records
-from kafka_segments.core.formats.entries import Batch, Damage, Record
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.formats.java import MIN_LONG
 from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
-from kafka_segments.errors import (
-    CorruptBatchError,
-    KafkaFormatError,
-    raise_unless_file_at_fault,
-)
+from kafka_segments.core.segment.scan.entry_table import EntryTable, row_of
+from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments_generated.columns import kafka_log_segment
 
-if TYPE_CHECKING:
-    pass
+__all__ = [
+    "FIRST_OFFSET",
+    "GREATEST",
+    "INCREASES",
+    "LAST_OFFSET",
+    "NUM_FACTS",
+    "NUM_READ",
+    "NUM_RECORDS",
+    "UNKNOWN_TIMESTAMP",
+    "VerifiedEvent",
+    "VerifiedTable",
+    "read_exactly",
+    "table_of",
+    "unread_facts",
+]
 
-__all__ = ["VerifiedEntry", "read_verified", "verified_entry"]
+GREATEST, FIRST_OFFSET, LAST_OFFSET, INCREASES, NUM_READ, NUM_RECORDS = range(6)
+"""Facts: the greatest timestamp; the offsets of the first and the last record; whether each offset is above
+the one before it; how many data records were read, -1 for those of the header; and of a wrapper the number of
+its messages, -1 if that is unknown. Of a batch without records all but the number read are arbitrary."""
+NUM_FACTS = 6
+
+UNKNOWN_TIMESTAMP = MIN_LONG
+"""Greatest timestamp of an entry whose records were not read, or that has none."""
+
+_OF_HEADERS = memoryview(array("q", (UNKNOWN_TIMESTAMP, 0, 0, 1, -1, -1)))
 
 
-class VerifiedEntry(NamedTuple):
-    """A sound batch, or message or wrapper of the old formats.
+@dataclass(frozen=True, slots=True)
+class VerifiedTable:
+    """Consecutive sound entries, with facts about their records.
 
     Attributes:
-        position: where it begins in the file.
-        end_position: where it ends.
-        magic: its format.
-        first_offset: its base offset; of a wrapper that was not opened, the lowest one possible.
-        last_offset: by its header, at least `first_offset`.
-        num_records: by its header; None for a wrapper that was not opened.
-        num_data_records: those that were read; without reading, by the header, if its bytes can hold them.
-        max_timestamp: by its header, in milliseconds.
-        greatest_timestamp: of its records; None if they were not read, or there are none.
-        leader_epoch: -1 for none; also in the old formats, as what follows.
-        producer_id: likewise.
-        producer_epoch: likewise.
-        base_sequence: likewise.
-        last_sequence: likewise.
-        is_transactional: part of a transaction.
-        is_control: a control batch.
-        is_whole: no record of it was removed, and its timestamps are as they were written.
-        has_ordered_records: the offsets of its records increase, and are inside its own.
-        is_append_time: a broker has set its timestamps (LogAppendTime).
-        is_overflowing: its last offset by the header is below the first one, or above the greatest.
-        crc: as it is stored.
-        has_delete_horizon: the log cleaner has marked it.
+        entries: their headers.
+        facts: `NUM_FACTS` for each; None if no records were read.
+        before: the last offset before the first entry; None if unknown.
     """
 
-    position: int
-    end_position: int
-    magic: int
-    first_offset: int
-    last_offset: int
-    num_records: int | None
-    num_data_records: int
-    max_timestamp: int
-    greatest_timestamp: int | None = None
-    leader_epoch: int = -1
-    producer_id: int = -1
-    producer_epoch: int = -1
-    base_sequence: int = -1
-    last_sequence: int = -1
-    is_transactional: bool = False
-    is_control: bool = False
-    is_whole: bool = False
-    has_ordered_records: bool = True
-    is_append_time: bool = False
-    is_overflowing: bool = False
-    crc: int = 0
-    has_delete_horizon: bool = False
+    entries: EntryTable
+    facts: memoryview | None = None
+    before: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def len_facts(self) -> int:
+        """Numbers from the facts of an entry to those of the next one."""
+        return 0 if self.facts is None else NUM_FACTS
+
+    @property
+    def memory(self) -> memoryview:
+        """The facts, or those that stand for all entries."""
+        return _OF_HEADERS if self.facts is None else self.facts
+
+    def fact(self, row: int, which: int) -> int:
+        """Return one fact about an entry."""
+        return self.memory[row * self.len_facts + which]
+
+    def part(self, start: int, end: int) -> VerifiedTable:
+        """Return the rows `[start, end)`."""
+        facts = None if self.facts is None else self.facts[start * NUM_FACTS : end * NUM_FACTS]
+        before = self.entries.last_offset(start - 1) if start else self.before
+        return VerifiedTable(self.entries.part(start, end), facts, before)
+
+    def offsets(self) -> tuple[list[int], list[int]]:
+        """Return the first and the last offset of each entry; of an unread wrapper the lowest first one."""
+        firsts, lasts = self.entries.values("base_offset"), self.entries.list_last_offsets()
+        for row in self._wrappers():
+            before = lasts[row - 1] if row else lasts[0] - 1 if self.before is None else self.before
+            unread = min(before + 1, lasts[row])
+            firsts[row] = unread if self.facts is None else self.fact(row, FIRST_OFFSET)
+            lasts[row] = max(firsts[row], lasts[row])
+        return firsts, lasts
+
+    def heads(self) -> list[tuple[int, int, int | None, int, int]]:
+        """Return position, end, first offset (None for an unread wrapper), last offset, timestamp of each."""
+        names = "position", "end_position", "magic", "max_timestamp"
+        starts, ends, magics, headers = map(self.entries.values, names)
+        times = [time if magic else -1 for magic, time in zip(magics, headers, strict=True)]
+        known, lasts = self.offsets()
+        firsts: list[int | None] = [*known]
+        for row in self._wrappers():
+            if self.fact(row, NUM_RECORDS) < 0:
+                firsts[row] = None
+        return list(zip(starts, ends, firsts, lasts, times, strict=True))
+
+    def _wrappers(self) -> list[int]:
+        columns = zip(self.entries.values("magic"), self.entries.values("codec"), strict=True)
+        return [row for row, (magic, codec) in enumerate(columns) if magic < 2 and codec]
+
+
+VerifiedEvent: TypeAlias = VerifiedTable | Damage | Padding
 
 
 class _Seen:
@@ -83,7 +121,7 @@ class _Seen:
         self.first: int | None = None
         self.last: int | None = None
         self.is_ordered = True
-        self.greatest: int | None = None
+        self.greatest = UNKNOWN_TIMESTAMP
 
     def add(self, record: Record) -> None:
         if self.first is None:
@@ -92,14 +130,12 @@ class _Seen:
         self.last = record.offset
         if record.control is None:
             self.num_data_records += 1
-            self.greatest = (
-                record.timestamp if self.greatest is None else max(self.greatest, record.timestamp)
-            )
+            self.greatest = max(self.greatest, record.timestamp)
 
 
-def read_verified(
+def read_exactly(
     batch: Batch, scan: Scan, *, check_crc: bool, max_decompressed: int
-) -> tuple[VerifiedEntry, Damage | None]:
+) -> tuple[memoryview, Damage | None]:
     """Read one sound entry record by record.
 
     Args:
@@ -109,7 +145,7 @@ def read_verified(
         max_decompressed: bytes that the entry may decompress to.
 
     Returns:
-        The entry, and the damage of records that cannot be read.
+        The facts, and the damage of records that cannot be read.
     """
     seen, opened = _Seen(), batch
     try:
@@ -123,45 +159,28 @@ def read_verified(
             raise CorruptBatchError(f"{opened.num_left} bytes are left after the last whole message")
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        found = verified_entry(opened)._replace(num_data_records=seen.num_data_records)
-        return found, scan.damage_of(batch, error, seen.last)
+        facts = unread_facts(opened)
+        facts[NUM_READ] = seen.num_data_records
+        return facts, scan.damage_of(batch, error, seen.last)
     scan.note_sound(batch)
-    return verified_entry(opened, seen), None
+    facts = unread_facts(opened)
+    if seen.first is not None and seen.last is not None:
+        is_inside = seen.first >= facts[FIRST_OFFSET] and seen.last <= facts[LAST_OFFSET]
+        facts[GREATEST], facts[INCREASES] = seen.greatest, seen.is_ordered and is_inside
+        facts[NUM_READ] = seen.num_data_records
+    return facts, None
 
 
-def verified_entry(batch: Batch, seen: _Seen | None = None) -> VerifiedEntry:
-    """Make an entry of a batch, and of what its records have shown."""
+def unread_facts(batch: Batch) -> memoryview:
+    """Return the facts about an entry that its header gives; of a wrapper the lowest first offset."""
     first = batch.base_offset
     if first is None:
         previous = batch.last_offset - 1 if batch.previous_offset is None else batch.previous_offset
         first = min(previous + 1, batch.last_offset)
-    last = max(first, batch.last_offset)
-    is_ordered, greatest, count = True, None, batch.num_records
-    num_read = 0 if batch.is_control else possible_records(count or 0, batch.size, batch.compression_id)
-    if seen is not None and seen.first is not None and seen.last is not None:
-        greatest, num_read = seen.greatest, seen.num_data_records
-        is_ordered = seen.is_ordered and seen.first >= first and seen.last <= last
-    return VerifiedEntry(
-        batch.position,
-        batch.end_position,
-        batch.magic,
-        first,
-        last,
-        count,
-        num_read,
-        batch.max_timestamp,
-        greatest,
-        batch.partition_leader_epoch,
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.base_sequence,
-        batch.last_sequence,
-        batch.is_transactional,
-        batch.is_control,
-        count == last - first + 1 and batch.delete_horizon_ms is None,
-        is_ordered,
-        batch.timestamp_type == "LogAppendTime",
-        batch.last_offset < first,
-        batch.crc,
-        batch.delete_horizon_ms is not None,
-    )
+    count = -1 if batch.num_records is None else batch.num_records
+    return memoryview(array("q", (UNKNOWN_TIMESTAMP, first, max(first, batch.last_offset), 1, -1, count)))
+
+
+def table_of(batch: Batch, facts: memoryview) -> VerifiedTable:
+    """Return a table of one entry that was read as a `Batch`."""
+    return VerifiedTable(row_of(batch, kafka_log_segment), facts)

@@ -1,26 +1,29 @@
-"""The entries of a segment with what their records show, in file order.
+"""The entries of a segment with facts about their records, in file order.
 
-Strategy: by the scanner and compiled decoders, in tables, where the packages for that are installed, else
-entry by entry. Each entry that is sound by its header comes, also if its records are damaged; damage comes
-after it.
+Strategy: by the scanner and compiled decoders where the packages for that are installed, else entry by entry.
+Each entry that is sound by its header comes, also if its records are damaged; damage comes after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.scan.entry_scan import Scan
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
-from kafka_segments.core.segment.verified.verified_entries import read_verified, verified_entry
+from kafka_segments.core.segment.scan.walk import Walk
+from kafka_segments.core.segment.verified.verified_entries import (
+    VerifiedEvent,
+    VerifiedTable,
+    read_exactly,
+    table_of,
+    unread_facts,
+)
 from kafka_segments.errors import MissingExtraError
-
-if TYPE_CHECKING:
-    from kafka_segments.core.segment.verified.entry_rows import VerifiedEvent
 
 __all__ = ["iter_verified"]
 
@@ -43,7 +46,8 @@ def iter_verified(
         max_read: bytes of an entry whose records are read; of larger ones the checksum alone is verified.
 
     Yields:
-        Tables of entries, each valid until the next event, or entries.
+        Tables of entries, each valid until the next event. Damage of an entry's records follows the table
+        that ends with the entry.
 
     Raises:
         UnknownFormatError: the file is of another program.
@@ -51,35 +55,37 @@ def iter_verified(
         StoreError: its store failed.
     """
     refuse_foreign(source)
+    if not with_records:
+        return _headers(source, check_crc=check_crc)
+    options = {"max_decompressed": max_decompressed, "max_read": max_read}
     try:
         from kafka_segments.core.segment import columnar as _columnar  # noqa: F401  says so if packages lack
         from kafka_segments.core.segment.verified.verified_tables import iter_tables_verified
 
-        return iter_tables_verified(
-            source,
-            check_crc=check_crc,
-            with_records=with_records,
-            max_decompressed=max_decompressed,
-            max_read=max_read,
-        )
+        return iter_tables_verified(source, check_crc=check_crc, **options)
     except MissingExtraError:
-        scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
-        limit = max_read if with_records else 0
-        return _iter_slowly(scan, check_crc=check_crc, max_decompressed=max_decompressed, max_read=limit)
+        return _one_by_one(source, check_crc=check_crc, **options)
 
 
-def _iter_slowly(
-    scan: Scan, *, check_crc: bool, max_decompressed: int, max_read: int
+def _headers(source: Source, *, check_crc: bool) -> Iterator[VerifiedEvent]:
+    walk = Walk(source, check_crc=check_crc, whole=check_crc)
+    for piece in walk.pieces():
+        yield VerifiedTable(piece, before=walk.scan.sound_offset) if isinstance(piece, EntryTable) else piece
+
+
+def _one_by_one(
+    source: Source, *, check_crc: bool, max_decompressed: int, max_read: int
 ) -> Iterator[VerifiedEvent]:
+    scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
     for entry in scan.entries():
         if not isinstance(entry, Batch):
             yield entry
         elif entry.crc_valid is False:
             continue  # its damage follows
         elif entry.size > max_read:
-            yield verified_entry(entry)
+            yield table_of(entry, unread_facts(entry))
         else:
-            found, damage = read_verified(entry, scan, check_crc=check_crc, max_decompressed=max_decompressed)
-            yield found
+            facts, damage = read_exactly(entry, scan, check_crc=check_crc, max_decompressed=max_decompressed)
+            yield table_of(entry, facts)
             if damage is not None:
                 yield damage
