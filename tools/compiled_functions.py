@@ -21,7 +21,7 @@ from kafka_segments.core.segment.columnar import fused_scan, wrappers
 from kafka_segments.core.segment.scan import compiled_search, window_run
 from kafka_segments.core.segment.verified import folding_decoder, run_folding
 from kafka_segments.search import byte_search
-from kafka_segments.write import encoder_inputs, encoder_loops
+from kafka_segments.write import encoder_inputs, encoder_loops, index_writer
 from kafka_segments_generated.columns import (
     kafka_log_segment,
     kafka_log_segment_experimental,
@@ -52,6 +52,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     encoder_loops.batcher,
     encoder_loops.messenger,
     encoder_inputs.check_loop,
+    index_writer.index_loop,
     codec_loops.expander,
     compiled_search.finder,
     compiled_search.lines_maker,

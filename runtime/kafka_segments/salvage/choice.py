@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.segment.cleaner_traces import Traces
+from kafka_segments.salvage.batches import joined, parts_at, stretches_in
 from kafka_segments.salvage.comparison import Outvoted
 from kafka_segments.salvage.confirmation import OtherPlaces
 from kafka_segments.salvage.ledger import (
@@ -24,7 +25,6 @@ from kafka_segments.salvage.ledger import (
     Status,
 )
 from kafka_segments.salvage.source_files import SourceFiles
-from kafka_segments.salvage.survey import joined, parts_at, stretches_in
 
 __all__ = ["Choice"]
 

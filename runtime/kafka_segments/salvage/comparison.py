@@ -19,9 +19,9 @@ from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.beside.index_files import AbortedTxn, read_transaction_index
 from kafka_segments.errors import NotingFaults
 from kafka_segments.log.opening import open_file
+from kafka_segments.salvage.batches import batches_in, stretches_in
 from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFile, SourceFiles
-from kafka_segments.salvage.survey import batches_in, stretches_in
 
 __all__ = ["Outvoted", "compare_covered", "without_markers"]
 
@@ -112,8 +112,7 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch, votes: 
 def _taken_from(ledger: Ledger, files: SourceFiles, offset: int) -> Iterator[_Taken]:
     for piece in ledger.pieces(offset):
         for head in batches_in(files.source(piece.file), piece):
-            size = head.end_position - head.position
-            yield _Taken(piece, head.position, size, head.first_offset or 0, head.last_offset)
+            yield _Taken(piece, head.position, head.end_position - head.position, head.first, head.last)
 
 
 def without_markers(ledger: Ledger, files: SourceFiles, num_copies: int) -> dict[Outvoted, str]:
@@ -155,6 +154,5 @@ def _batches_of(one: AbortedTxn, ledger: Ledger, files: SourceFiles, copy: int) 
         if stretch.last < one.first_offset or stretch.first > one.last_offset:
             continue
         for head in batches_in(files.source(stretch.file), stretch):
-            first = head.first_offset or 0
-            if one.first_offset <= first <= one.last_offset and head.producer_id == one.producer_id:
-                yield stretch.file, first, head.last_offset
+            if one.first_offset <= head.first <= one.last_offset and head.producer_id == one.producer_id:
+                yield stretch.file, head.first, head.last

@@ -9,18 +9,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
 from kafka_segments.core.io.outputs import OutputFile, make_directories
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.transactions.log_state import LogState
-from kafka_segments.salvage.following import Follower
+from kafka_segments.core.segment.transactions.markers import Markers, MarkerValue
+from kafka_segments.errors import NotingFaults
+from kafka_segments.salvage.batches import entries_in
 from kafka_segments.salvage.ledger import Ledger, MissingOffsets, ResultPiece, Status
 from kafka_segments.salvage.source_files import Digests, SourceFiles
+from kafka_segments.write.following import follow
 from kafka_segments.write.log_writer import LogWriter
 
 __all__ = ["PartitionSink", "WrittenSegment", "write_quarantine"]
+
+_LARGEST_MARKER = 1 << 20  # bytes, as brokers allow of any batch by default; they write less than 100
 
 
 @dataclass(slots=True)
@@ -75,6 +83,7 @@ class PartitionSink:
     digests: Digests
     known: Mapping[int, Future[str | None]]
     progress: Callable[[int], None]
+    _markers: Markers = field(default_factory=lambda: Markers(_LARGEST_MARKER))
 
     def write(
         self, pieces: Iterable[ResultPiece], gaps: Iterable[MissingOffsets]
@@ -85,7 +94,6 @@ class PartitionSink:
             OutputError: the disk is full, or fails.
             ReadError: a source cannot be read, or has changed.
         """
-        follower = Follower(self.state)
         missing = iter(gaps)
         gap = next(missing, None)
         for base_offset, own in groupby(pieces, attrgetter("segment")):
@@ -96,8 +104,7 @@ class PartitionSink:
                     self.state.lose(*gap)
                     gap = next(missing, None)
                 self._copy(piece)
-                output = None if self.writer is None else self.writer.segment
-                follower.follow(self.files.source(piece.file), piece, output)
+                self._follow(piece)
                 segment.note(piece)
                 copied = [*copied[:1], piece]
             yield self._finished(segment, self._known_digest(copied))
@@ -124,6 +131,32 @@ class PartitionSink:
             log, source = self.writer.segment.log, self.files.source(piece.file)
             for done in log.copy_from(source, piece.position, piece.end_position - piece.position):
                 self.progress(done)
+
+    def _follow(self, piece: ResultPiece) -> None:
+        """Note a piece's batches in the state, and index them."""
+        walk = Walk(self.files.source(piece.file))
+        for entries in entries_in(walk, piece):
+            aborted = follow(self.state, entries, partial(self._marker_at, walk, entries))
+            if self.writer is not None and self.writer.segment is not None:
+                shift = piece.to_position - piece.position
+                self.writer.segment.index(entries, (0, len(entries)), shift, aborted)
+        self.state.note_end(piece.last)
+
+    def _marker_at(self, walk: Walk, entries: EntryTable, row: int) -> tuple[MarkerValue, int] | None:
+        """Return the marker in a control batch, and the timestamp.
+
+        One whose content cannot be read ends nothing, as one that was emptied by the cleaner; no more does
+        one that is larger than a broker takes.
+        """
+        position = entries.value(row, "position")
+        if entries.value(row, "end_position") - position > _LARGEST_MARKER:
+            return None
+        is_usual = entries.value(row, "num_records") == 1 and entries.value(row, "codec") == 0
+        marker = None
+        with NotingFaults():
+            batch = partial(walk.scan.batch_at, position)
+            marker = self._markers.read(walk.payload(entries, row), is_usual=is_usual, batch=batch)
+        return None if marker is None else (marker, entries.value(row, "max_timestamp"))
 
     def _finished(self, segment: WrittenSegment, digest: Future[str | None] | None) -> WrittenSegment:
         if self.writer is not None and self.writer.segment is not None:

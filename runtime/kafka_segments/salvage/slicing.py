@@ -15,20 +15,19 @@ from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.new_outputs import new_directory
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.header_summaries import HeaderSummary
 from kafka_segments.core.segment.scan.entry_scan import sound_entry
 from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.salvage.batches import BatchHead, batches_in
 from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPiece, Status
 from kafka_segments.salvage.partition_job import new_state, repeated, write_state
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
 from kafka_segments.salvage.salvaging import ByteCounter, Progress, check_destination
 from kafka_segments.salvage.source_files import Digests
-from kafka_segments.salvage.survey import batches_in
 from kafka_segments.write.log_writer import LogWriter
 
 __all__ = ["SliceRange", "Sliced", "slice_partition"]
@@ -57,7 +56,7 @@ class SliceRange:
         """Return whether some of the offsets from `first` to `last` may be in the range."""
         return self.start < self.end and last >= self.start and first < self.end
 
-    def holds(self, source: Source, head: HeaderSummary, first: int) -> bool:
+    def holds(self, source: Source, head: BatchHead) -> bool:
         """Return whether a batch has a record of the range.
 
         Headers decide if they can; else the records are read. In magic 0 there are no times.
@@ -65,19 +64,19 @@ class SliceRange:
         Raises:
             KafkaFormatError: the records of a batch must be read for that, and cannot.
         """
-        if not self.touches(first, head.last_offset):
+        if not self.touches(head.first, head.last):
             return False
         since = -NO_END if self.since is None else self.since
         until = NO_END + 1 if self.until is None else self.until
         if self.since is None and self.until is None:
             return True
-        if head.max_timestamp < since:
+        if head.newest < since:
             return False
-        if head.max_timestamp < until:
+        if head.newest < until:
             return True
         return not head.is_append_time and self._has_time(source, head, since, until)
 
-    def _has_time(self, source: Source, head: HeaderSummary, since: int, until: int) -> bool:
+    def _has_time(self, source: Source, head: BatchHead, since: int, until: int) -> bool:
         batch = sound_entry(source, head.position)
         if batch is None:
             return False
@@ -234,24 +233,23 @@ def _pieces_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[ResultPiece]
 def _parts_of(source: Source, piece: ResultPiece, wanted: SliceRange) -> Iterator[ResultPiece]:
     part: ResultPiece | None = None
     for head in batches_in(source, piece):
-        begins = head.first_offset or 0
-        if not _holds(wanted, source, head, begins):
+        if not _holds(wanted, source, head):
             if part is not None:
                 yield part
             part = None
             continue
         if part is None:
-            part = piece._replace(position=head.position, first=begins, newest=-1)
-        newest = max(part.newest, head.max_timestamp)
-        part = part._replace(end_position=head.end_position, last=head.last_offset, newest=newest)
+            part = piece._replace(position=head.position, first=head.first, newest=-1)
+        newest = max(part.newest, head.newest)
+        part = part._replace(end_position=head.end_position, last=head.last, newest=newest)
     if part is not None:
         yield part
 
 
-def _holds(wanted: SliceRange, source: Source, head: HeaderSummary, first: int) -> bool:
+def _holds(wanted: SliceRange, source: Source, head: BatchHead) -> bool:
     """Return whether a batch is wanted, as one is whose times cannot be read."""
     try:
-        return wanted.holds(source, head, first)
+        return wanted.holds(source, head)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         return True

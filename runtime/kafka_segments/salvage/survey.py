@@ -10,43 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kafka_segments.core.formats.entries import Batch, Damage, Padding
+from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source
 from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.evidence import FEW, FileOrder, JudgedRun
-from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.core.segment.verified.sound_runs import RefusedEntry, SoundRun, iter_sound_runs
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.log.findings import error_words
 from kafka_segments.log.log_end import NamedOffsets
-from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, SoundStretch, Status, doubted
+from kafka_segments.salvage.batches import parts_at
+from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, SoundStretch, Status, doubted
 from kafka_segments.salvage.source_files import SourceFile
 
-__all__ = [
-    "FileSurvey",
-    "KnownOfCopy",
-    "Parts",
-    "batches_in",
-    "changed_error",
-    "joined",
-    "parts_at",
-    "readable_parts",
-    "stretches_in",
-]
+__all__ = ["FileSurvey", "KnownOfCopy", "readable_parts"]
 
 _STEP = 1 << 20
 _ZEROS = "zeros instead of batches: only the newest segment of a log ends in zeros"
 _MAX_LOSSES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A stretch divided at an offset: below it, the batch that has offsets on both sides, and the rest."""
-
-    below: SoundStretch | None
-    across: SoundStretch | None
-    rest: SoundStretch | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,87 +233,6 @@ class FileSurvey:
         offsets: tuple[int | None, int | None] = (None, None),
     ) -> None:
         self._ledger.add_fate(Fate(self._file.number, *place, status, reason, *offsets))
-
-
-def batches_in(source: Source, within: SoundStretch | ResultPiece) -> Iterator[HeaderSummary]:
-    """Yield the headers of a stretch or piece; a wrapper begins after the batch before it.
-
-    Raises:
-        ReadError: the bytes are others than when the file was surveyed.
-    """
-    first = within.first
-    for head in iter_header_summaries(source, within.position):
-        if not isinstance(head, HeaderSummary) or head.end_position > within.end_position:
-            raise changed_error(source, head)
-        if head.first_offset is None:
-            head.first_offset = first
-        first = head.last_offset + 1
-        yield head
-        if head.end_position == within.end_position:
-            return
-
-
-def stretches_in(source: Source, stretch: SoundStretch) -> Iterator[SoundStretch]:
-    """Yield each batch of a stretch as one.
-
-    Raises:
-        ReadError: see `batches_in`.
-    """
-    for head in batches_in(source, stretch):
-        assert head.first_offset is not None  # of a wrapper, too
-        yield stretch._replace(
-            first=head.first_offset,
-            last=head.last_offset,
-            position=head.position,
-            end_position=head.end_position,
-            num_batches=1,
-            newest=head.max_timestamp,
-        )
-
-
-def changed_error(source: Source, found: Batch | Damage | HeaderSummary | Padding) -> ReadError:
-    """Return the error for something that did not exist when the file was surveyed.
-
-    That is the disk's own error, if it fails now and did not before.
-    """
-    if isinstance(found, Damage) and isinstance(found.error, ReadError):
-        return found.error
-    detail = "the file changed while it was read; give a copy that nothing writes to"
-    return ReadError(detail, position=found.position, path=source.name)
-
-
-def parts_at(source: Source, stretch: SoundStretch, offset: int) -> Parts:
-    """Divide a stretch at an offset; the rest keeps the number and greatest timestamp of the whole.
-
-    Raises:
-        ReadError: see `batches_in`.
-    """
-    below: SoundStretch | None = None
-    across: SoundStretch | None = None
-    for one in stretches_in(source, stretch):
-        if one.last < offset:
-            below = joined(below, one)
-        elif one.first < offset:
-            across = joined(across, one)
-        else:
-            rest = stretch._replace(first=one.first, position=one.position)
-            is_whole = one.position == stretch.position
-            return Parts(
-                below, across, rest if is_whole else rest._replace(since=one.first, expected=one.first)
-            )
-    return Parts(below, across, None)
-
-
-def joined(before: SoundStretch | None, one: SoundStretch) -> SoundStretch:
-    """Return a stretch and a batch after it as one."""
-    if before is None:
-        return one
-    return before._replace(
-        last=one.last,
-        end_position=one.end_position,
-        num_batches=before.num_batches + one.num_batches,
-        newest=max(before.newest, one.newest),
-    )
 
 
 def readable_parts(source: Source, position: int, end_position: int) -> Iterator[tuple[int, int, str | None]]:

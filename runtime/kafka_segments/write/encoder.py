@@ -19,12 +19,11 @@ from kafka_segments.core import formats
 from kafka_segments.core.native import kernels
 from kafka_segments.core.native.arena import ArenaPool, Lease, pool_of
 from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.native_chain import chain
-from kafka_segments.core.segment.transactions.state import DataBatch
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder_inputs import NUM_ROWS
-from kafka_segments.write.index_writer import BatchColumns
 from kafka_segments_generated.columns import (
     kafka_log_segment,
     kafka_log_segment_experimental,
@@ -33,11 +32,7 @@ from kafka_segments_generated.columns import (
     kafka_record_v3,
 )
 from kafka_segments_generated.columns.kafka_log_segment import (
-    COL_BASE_OFFSET,
-    COL_BASE_SEQUENCE,
     COL_END_POSITION,
-    COL_LAST_OFFSET_DELTA,
-    COL_MAX_TIMESTAMP,
     COL_NUM_RECORDS,
     COL_POSITION,
 )
@@ -85,36 +80,9 @@ class EncodedBatches:
         return self.heads[:, COL_NUM_RECORDS]
 
     @property
-    def first_offsets(self) -> Any:
-        """The first offset of each."""
-        return self.heads[:, COL_BASE_OFFSET]
-
-    def columns(self) -> BatchColumns:
-        """Return what is indexed of them."""
-        heads = self.heads
-        last_offsets = heads[:, COL_BASE_OFFSET] + heads[:, COL_LAST_OFFSET_DELTA]
-        return BatchColumns(
-            heads[:, COL_POSITION].tolist(),
-            heads[:, COL_END_POSITION],
-            last_offsets.tolist(),
-            heads[:, COL_MAX_TIMESTAMP].tolist(),
-        )
-
-    def of_producer(self, options: BatchOptions) -> DataBatch:
-        """Return what matters of them to the state of their producer, which `options` name."""
-        first, last = self.heads[0], self.heads[-1]
-        delta = int(last[COL_LAST_OFFSET_DELTA])
-        return DataBatch(
-            options.producer_id,
-            options.producer_epoch,
-            int(first[COL_BASE_OFFSET]),
-            int(last[COL_BASE_OFFSET]) + delta,
-            int(first[COL_BASE_SEQUENCE]),
-            formats.increment_sequence(int(last[COL_BASE_SEQUENCE]), delta),
-            options.is_transactional,
-            delta,
-            int(last[COL_MAX_TIMESTAMP]),
-        )
+    def entries(self) -> EntryTable:
+        """Their headers as a table; the first offset of a wrapper is that of its first message."""
+        return EntryTable(memoryview(self.heads.reshape(-1)), kafka_log_segment)
 
 
 class Memory:

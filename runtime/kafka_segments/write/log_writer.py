@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,9 +25,11 @@ from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io import outputs
 from kafka_segments.core.io.new_outputs import write_beside
 from kafka_segments.core.segment.beside.index_files import AbortedTxn
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import OptionError
 from kafka_segments.write.batch_options import MAX_INT
-from kafka_segments.write.index_writer import INDEX_SUFFIXES, BatchColumns, Indexes
+from kafka_segments.write.following import last_offset
+from kafka_segments.write.index_writer import INDEX_SUFFIXES, Indexes
 from kafka_segments.write.refusals import refused
 
 __all__ = [
@@ -87,15 +89,15 @@ class SegmentFiles:
         self._files: dict[str, outputs.OutputFile] = {}
         self.log = self._file(_SUFFIX)
 
-    def index(self, batches: BatchColumns, start: int, end: int, shift: int) -> None:
-        """Index batches; arguments as for `Indexes.append`."""
-        if self._indexes is not None:
-            self._indexes.append(batches, start, end, shift)
-
-    def abort(self, aborted: AbortedTxn) -> None:
-        """Add an aborted transaction to the index."""
-        if self._indexes is not None:
-            self._aborted.append(aborted)
+    def index(
+        self, entries: EntryTable, rows: tuple[int, int], shift: int, aborted: Iterable[AbortedTxn] = ()
+    ) -> None:
+        """Index entries, and transactions that they abort; arguments as for `Indexes.append`."""
+        if self._indexes is None:
+            return
+        self._indexes.append(entries, *rows, shift)
+        for one in aborted:
+            self._aborted.append(one)
             if len(self._aborted) >= _MAX_ABORTED:
                 self._flush_aborted()
 
@@ -198,37 +200,48 @@ class LogWriter:
         self.segment = None
         return files
 
-    def append(self, data: memoryview, batches: BatchColumns, first_offsets: Sequence[int]) -> None:
+    def append(self, data: memoryview, entries: EntryTable, aborted: Sequence[AbortedTxn] = ()) -> None:
         """Append batches, to as many segments as needed.
 
         Args:
             data: whole batches.
-            batches: of each, by positions in the data.
-            first_offsets: of each.
+            entries: their headers, completed, with positions in the data.
+            aborted: transactions that they abort.
 
         Raises:
             EncodeError: a batch that does not fit into a segment, or not into this one.
             OutputError: a failed write.
         """
-        start, places, ends = 0, batches.positions, batches.end_positions
-        while start < len(places):
-            offset = int(first_offsets[start])
+        start = 0
+        while start < len(entries):
+            offset, position = entries.value(start, "base_offset"), entries.value(start, "position")
             segment = self.segment
             if segment is None:
                 segment = self.begin(offset if self.base_offset is None else self.base_offset)
             if offset < segment.base_offset:
                 found = f"below the segment's base offset {segment.base_offset}"
                 raise refused("segment_offset", found, offset=offset)
-            position, shift = places[start], segment.log.size - places[start]
-            end = bisect_right(ends, self._bytes - shift, start)
-            end = bisect_right(batches.last_offsets, segment.base_offset + MAX_INT, start, end)
+            shift = segment.log.size - position
+            end = self._end_of_fitting(segment, entries, start, shift)
             if end == start:
-                self._roll(segment, int(ends[start]) - position, offset)
+                self._roll(segment, entries.value(start, "end_position") - position, offset)
                 continue
-            end_position = ends[end - 1]
-            segment.index(batches, start, end, shift)
+            last, end_position = last_offset(entries, end - 1), entries.value(end - 1, "end_position")
+            own = [one for one in aborted if offset <= one.last_offset <= last]
+            segment.index(entries, (start, end), shift, own)
             segment.log.write(data[position:end_position])
             start = end
+
+    def _end_of_fitting(self, segment: SegmentFiles, entries: EntryTable, start: int, shift: int) -> int:
+        """Return the row after the last one that still fits into a segment, by bytes and by offsets."""
+
+        def is_beyond(row: int) -> bool:
+            size = entries.value(row, "end_position") + shift
+            return size > self._bytes or last_offset(entries, row) - segment.base_offset > MAX_INT
+
+        if not is_beyond(len(entries) - 1):
+            return len(entries)
+        return bisect_left(range(len(entries)), True, start, key=is_beyond)
 
     def _roll(self, segment: SegmentFiles, size: int, offset: int) -> None:
         """Begin another segment for a batch, or raise the reason why that is impossible."""

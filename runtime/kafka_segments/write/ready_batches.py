@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator, Mapping
+from functools import partial
 
-from kafka_segments.core.formats.entries import Batch, Record
-from kafka_segments.core.segment.segment import Segment, open_segment
+from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.formats.java import MAX_LONG
+from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.records.batch_records import open_records
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
+from kafka_segments.core.segment.scan.walk import Walk
+from kafka_segments.core.segment.transactions.markers import MarkerValue, marker_of
 from kafka_segments.errors import OptionError
-from kafka_segments.write.index_writer import BatchColumns
+from kafka_segments.write.following import MarkerAt, completed
 from kafka_segments.write.refusals import refused
 
-__all__ = ["ReadyBatches", "read_ready_batches"]
-
-_MAX_BATCHES = 1024
+__all__ = ["read_ready_batches"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyBatches:
-    """Consecutive batches, the last of which may be a control batch.
-
-    Attributes:
-        data: their bytes.
-        batches: their headers, of wrappers with their first offsets.
-        control: the first record of the control batch.
-    """
-
-    data: memoryview
-    batches: tuple[Batch, ...]
-    control: Record | None
-
-    @property
-    def first_offsets(self) -> list[int]:
-        """The first offset of each."""
-        return [_first_offset(one) for one in self.batches]
-
-    def columns(self) -> BatchColumns:
-        """Return what is indexed of them."""
-        start = self.batches[0].position
-        return BatchColumns(
-            [one.position - start for one in self.batches],
-            [one.end_position - start for one in self.batches],
-            [one.last_offset for one in self.batches],
-            [one.max_timestamp for one in self.batches],
-        )
-
-
-def read_ready_batches(encoded: bytes | memoryview, last_offset: int) -> Iterator[ReadyBatches]:
-    """Read batches, in groups that end with control batches.
+def read_ready_batches(
+    encoded: bytes | memoryview, last_offset: int
+) -> Iterator[tuple[memoryview, EntryTable, MarkerAt]]:
+    """Read batches: all bytes, and tables of their headers, completed, with the markers in them.
 
     Args:
         encoded: whole batches, messages and wrappers.
@@ -62,46 +40,46 @@ def read_ready_batches(encoded: bytes | memoryview, last_offset: int) -> Iterato
         data = memoryview(encoded).cast("B")
     except (TypeError, ValueError) as error:
         raise OptionError(f"batches cannot come from type {type(encoded).__name__}: {error}") from error
-    group: list[Batch] = []
-    with open_segment(data) as segment:
-        for batch, control in _iter_batches(segment):
-            first = _first_offset(batch)
-            if first <= last_offset or batch.last_offset < first:
-                raise refused("offset_order", f"it comes after offset {last_offset}", offset=first)
-            last_offset = batch.last_offset
-            group.append(batch)
-            if batch.is_control or len(group) == _MAX_BATCHES:
-                yield _group(data, group, control)
-                group = []
-    if group:
-        yield _group(data, group, None)
+    source = open_source(data)
+    refuse_foreign(source)
+    walk = Walk(source, check_crc=True)
+    for found in walk.pieces():
+        if isinstance(found, Damage):
+            raise found.error
+        if isinstance(found, Padding):
+            raise refused("unwritable", f"padding at position {found.position}")
+        is_control = zip(found.values("magic"), found.values("is_control"), strict=True)
+        controls = [row for row, (magic, flag) in enumerate(is_control) if magic >= 2 and flag]
+        opened = partial(_opened, walk, found)
+        records = {row: opened(row)[1] for row in controls}
+        entries = completed(found, opened)
+        last_offset = _checked(entries, last_offset)
+        yield data, entries, partial(_marker_at, records)
 
 
-def _iter_batches(segment: Segment) -> Iterator[tuple[Batch, Record | None]]:
-    """Yield batches, wrappers with their first offsets, control batches with their first records."""
-    pending: Batch | None = None
-    control: Record | None = None
-    for event in segment.iter_events(wanted=_is_opened):
-        if isinstance(event, Batch):
-            if pending is not None:
-                yield pending, control
-            pending, control = event, None
-        elif isinstance(event, Record):
-            control = event if control is None else control
-        else:
-            raise refused("unwritable", f"{type(event).__name__.lower()} at position {event.position}")
-    if pending is not None:
-        yield pending, control
+def _opened(walk: Walk, entries: EntryTable, row: int) -> tuple[Batch, Record | None]:
+    """Read the records of an entry; return it, and the first one; a wrapper has its first offset then."""
+    batch, records = open_records(
+        walk.scan.batch_at(entries.value(row, "position")),
+        walk.payload(entries, row),
+        max_decompressed=DEFAULT_MAX_DECOMPRESSED,
+        items=walk.scan.items,
+    )
+    first = next(records, None)
+    deque(records, 0)  # an error in any of them
+    return batch, first
 
 
-def _is_opened(batch: Batch) -> bool:
-    return batch.is_control or (batch.magic < 2 and batch.compression != "none")
+def _checked(entries: EntryTable, last_offset: int) -> int:
+    """Return the last offset of a table; refuse offsets that do not increase."""
+    for first, delta in zip(entries.values("base_offset"), entries.values("last_offset_delta"), strict=True):
+        if first <= last_offset or not first <= first + delta <= MAX_LONG:
+            raise refused("offset_order", f"it comes after offset {last_offset}", offset=first)
+        last_offset = first + delta
+    return last_offset
 
 
-def _group(data: memoryview, batches: list[Batch], control: Record | None) -> ReadyBatches:
-    start, end = batches[0].position, batches[-1].end_position
-    return ReadyBatches(data[start:end], tuple(batches), control)
-
-
-def _first_offset(batch: Batch) -> int:
-    return batch.last_offset if batch.base_offset is None else batch.base_offset
+def _marker_at(records: Mapping[int, Record | None], row: int) -> tuple[MarkerValue, int] | None:
+    record = records[row]
+    marker = marker_of(record)
+    return None if record is None or marker is None else (marker, record.timestamp)

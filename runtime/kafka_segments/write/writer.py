@@ -10,7 +10,7 @@ import os
 import traceback
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
@@ -18,24 +18,22 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Unpack
 
-from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.core.io.outputs import path_of
 from kafka_segments.core.segment.beside.index_files import AbortedTxn
-from kafka_segments.core.segment.transactions.log_state import LogState, Refuse, data_batch, go_on
-from kafka_segments.core.segment.transactions.markers import marker_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.transactions.log_state import LogState, go_on
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.write import batch_options
 from kafka_segments.write.api import encode_empty_batch, iter_pieces, start_of
 from kafka_segments.write.batch_options import BatchOptions, Options, check_choice, check_numbers
 from kafka_segments.write.control_batches import MARKERS, Control, encode_control
-from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import EncodingStart
+from kafka_segments.write.following import follow, last_offset
 from kafka_segments.write.inputs import Data
 from kafka_segments.write.log_writer import DEFAULT_INTERVAL, LogWriter, OneSegment, PartitionFiles
-from kafka_segments.write.ready_batches import ReadyBatches, read_ready_batches
+from kafka_segments.write.ready_batches import read_ready_batches
 from kafka_segments.write.refusals import refused
-from kafka_segments_generated.columns.kafka_log_segment import COL_NUM_RECORDS
 
 __all__ = ["SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment"]
 
@@ -236,9 +234,10 @@ class SegmentWriter:
         with self._aborting():
             for piece in iter_pieces(data, checked, start):
                 if len(piece.heads):
+                    entries = piece.entries
                     if checked.producer_id != -1:
-                        self._state.append(piece.of_producer(checked), _refuse)
-                    self._put(piece, int(piece.heads[:, COL_NUM_RECORDS].sum()))
+                        follow(self._state, entries, _no_marker, _refuse)
+                    self._put(piece.data, entries, int(piece.counts.sum()))
 
     def write_control(self, records: Iterable[Control], *, timestamp: int, **options: Any) -> None:
         """Append a control batch; see `encode_control` for records and options."""
@@ -347,41 +346,27 @@ class SegmentWriter:
             raise
 
     def _append(self, encoded: bytes | memoryview, *, is_checked: bool) -> None:
-        refuse = _refuse if is_checked else go_on
-        for part in read_ready_batches(encoded, self._last_offset):
-            aborted = None
-            for batch in part.batches:
-                if batch.producer_id < 0:
-                    continue
-                if batch.is_control:
-                    aborted = self._end_transaction(batch, part.control, refuse)
-                else:
-                    self._state.append(data_batch(batch), refuse)
-            self._put(part, sum(one.num_records or 0 for one in part.batches))
-            if aborted is not None and self._store.segment is not None:
-                self._store.segment.abort(aborted)
+        for data, entries, marker_at in read_ready_batches(encoded, self._last_offset):
+            aborted = follow(self._state, entries, marker_at, _refuse if is_checked else go_on)
+            self._put(data, entries, sum(entries.values("num_records")), aborted)
 
-    def _end_transaction(self, batch: Batch, record: Record | None, refuse: Refuse) -> AbortedTxn | None:
-        """Record a marker; return the aborted transaction, if there is one."""
-        marker = marker_of(record)
-        if record is None or marker is None:
-            return None
-        assert batch.base_offset is not None  # magic 2 always has one
-        producer = batch.producer_id, batch.producer_epoch
-        return self._state.end(producer, batch.base_offset, record.timestamp, marker, refuse)
-
-    def _put(self, piece: EncodedBatches | ReadyBatches, num_records: int) -> None:
+    def _put(
+        self, data: memoryview, entries: EntryTable, num_records: int, aborted: Sequence[AbortedTxn] = ()
+    ) -> None:
         """Write batches, of which there are some, and count them."""
-        first_offsets, batches = piece.first_offsets, piece.columns()
         if self._first_offset is None:
-            self._first_offset = int(first_offsets[0])
-        self._store.append(piece.data, batches, first_offsets)
-        self._last_offset = batches.last_offsets[-1]
+            self._first_offset = entries.value(0, "base_offset")
+        self._store.append(data, entries, aborted)
+        self._last_offset = last_offset(entries, len(entries) - 1)
         self.next_offset = self._last_offset + 1
-        self._num_batches += len(batches.positions)
+        self._num_batches += len(entries)
         self._num_records += num_records
-        self._num_bytes += len(piece.data)
+        self._num_bytes += entries.value(len(entries) - 1, "end_position") - entries.value(0, "position")
 
 
 def _refuse(rule: str, found: str, offset: int) -> None:
     raise refused(rule, found, offset=offset)
+
+
+def _no_marker(_row: int) -> None:
+    """Find no marker, where there are no control batches."""

@@ -187,8 +187,7 @@ class HeaderScan:
 
     def _is_compiling(self) -> bool:
         """Whether it is time for machine code."""
-        options = {"check_crc": self._check_crc, "whole": self._whole}
-        return self._num_scanned >= _FEW or is_loaded(self._module.scanner, **options)
+        return self._num_scanned >= _FEW or is_loaded(self._module.scanner)
 
     def _scan(
         self, position: int, fused: FusedLoop | None

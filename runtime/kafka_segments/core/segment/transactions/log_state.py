@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from kafka_segments.core.formats import increment_sequence
-from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.segment.beside.index_files import AbortedTxn, ProducerEntry
 from kafka_segments.core.segment.transactions.markers import MarkerValue
 from kafka_segments.core.segment.transactions.state import (
@@ -24,7 +24,7 @@ from kafka_segments.core.segment.transactions.state import (
 )
 from kafka_segments.errors import CorruptBatchError
 
-__all__ = ["EpochBatches", "LogState", "Refuse", "data_batch", "go_on"]
+__all__ = ["EpochBatches", "LogState", "Refuse", "go_on"]
 
 _MAX_RUNS = 50_000  # of leader epochs
 
@@ -34,22 +34,6 @@ Refuse = Callable[[str, str, int], None]
 
 def go_on(_rule: str, _found: str, _offset: int) -> None:
     """Take what a broker would refuse, too."""
-
-
-def data_batch(batch: Batch) -> DataBatch:
-    """Return what matters of a batch of a producer, which has records."""
-    assert batch.base_offset is not None  # only magic 2 has producers, and it always has a base offset
-    return DataBatch(
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.base_offset,
-        batch.last_offset,
-        batch.base_sequence,
-        batch.last_sequence,
-        batch.is_transactional,
-        batch.last_offset - batch.base_offset,
-        batch.max_timestamp,
-    )
 
 
 @dataclass(slots=True)
