@@ -126,7 +126,8 @@ class _WindowReader(ColumnarReader):
             for event in found:
                 row = rows[event.batch.position]
                 read.append(row)
-                self._facts[row * NUM_FACTS : (row + 1) * NUM_FACTS] = event.facts
+                for fact, value in enumerate(event.facts):
+                    self._facts[row * NUM_FACTS + fact] = value
                 if event.damage is not None:
                     damages[row] = event.damage
         yield _Window(len(entries), 0, entries, self._facts[: len(entries) * NUM_FACTS], damages)
