@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.bench_spark.corpus import Corpus
+from tests.broker.clients import bounds_now, create, put_in
 from tests.connector import served
 from tests.oracle import jvm
 from tests.recording.kafka43 import Node
@@ -48,10 +49,11 @@ def serving(corpora: Sequence[Corpus], work: Path) -> Iterator[Serving]:
     """Start a broker on topics; their segments are linked, their indexes copied."""
     node = Node(FullSpeedKit("k4", "k4"), work, settings=SETTINGS)
     with node.start():
-        served.create(node.bootstrap, {one.topic: list(range(one.num_partitions)) for one in corpora})
+        for one in corpora:
+            create(node.bootstrap, {one.topic: {}}, one.num_partitions)
     for one in corpora:
         for directory in one.path.iterdir():
-            served.put_in(directory, node.data, copy=link_or_copy)
+            put_in(directory, node.data / directory.name, copy=link_or_copy)
     with node.start() as broker:
         wait_until("the topics", lambda: all(has_all(node.bootstrap, one) for one in corpora))
         yield Serving(node.bootstrap, broker.pid)
@@ -67,5 +69,5 @@ def link_or_copy(source: str, target: str) -> None:
 
 def has_all(bootstrap: str, corpus: Corpus) -> bool:
     """Whether the broker has taken all that there is of a topic."""
-    ends = served.ends_of(bootstrap, corpus.topic, range(corpus.num_partitions))
-    return ends == [corpus.a_partition] * corpus.num_partitions
+    ends = bounds_now(bootstrap, corpus.topic, range(corpus.num_partitions))
+    return ends == [(0, corpus.a_partition)] * corpus.num_partitions

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient, NewTopic
 from tests.broker.by_hand import ByHand
+from tests.broker.clients import create, put_in
 from tests.broker.partitions import Partition, Row, row_of, segment_files
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit, RecordingError
-
-from kafka_segments_generated.construct.kafka_partition_metadata import KafkaPartitionMetadata
 
 HERE = Path(__file__).resolve().parent
 ISOLATIONS = ("read_uncommitted", "read_committed")
@@ -39,7 +36,6 @@ ORDINARY_WARNINGS = (
     "failed due to EventProcessor is closed",
 )
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-METADATA = "partition.metadata"
 
 
 @dataclass
@@ -76,10 +72,10 @@ def run(given: Sequence[Partition], by_hand: ByHand, work: Path) -> Observed:
     partitions = [*given, by_hand.partition]
     seen = Observed(partitions)
     with node.start():
-        create(node.bootstrap, given)
+        create(node.bootstrap, {one.topic: one.config for one in given})
         by_hand.while_running(node)
     for partition in given:
-        put_in(partition, node.data)
+        put_in(partition.folder, node.data / f"{partition.topic}-0")
     by_hand.while_stopped(node)
     with node.start() as broker:
         by_hand.when_started(node)
@@ -96,26 +92,6 @@ def run(given: Sequence[Partition], by_hand: ByHand, work: Path) -> Observed:
     seen.recovered = files_of(partitions, node.data)
     seen.snapshots = {one.topic: snapshot_of(node.data / f"{one.topic}-0") for one in partitions}
     return seen
-
-
-def create(bootstrap: str, partitions: Sequence[Partition]) -> None:
-    """Make the topics: with them their ids, and directories with `partition.metadata`."""
-    topics = [NewTopic(one.topic, 1, 1, config=dict(one.config)) for one in partitions]
-    client = AdminClient({"bootstrap.servers": bootstrap})
-    for topic, made in client.create_topics(topics).items():
-        if made.exception(30) is not None:
-            raise RecordingError(f"{topic}: {made.exception()}")
-
-
-def put_in(partition: Partition, data: Path) -> None:
-    """Replace a partition's directory by another with the same topic id, which the cluster knows it by."""
-    directory = data / f"{partition.topic}-0"
-    topic_id = KafkaPartitionMetadata.parse((directory / METADATA).read_bytes()).topic_id
-    shutil.rmtree(directory)
-    shutil.copytree(partition.folder, directory, copy_function=shutil.copyfile)
-    words = {"version_label": b"version", "version_text": b" 0", "topic_id_label": b"topic_id"}
-    metadata = KafkaPartitionMetadata.build({**words, "topic_id_text": topic_id.encode()})
-    (directory / METADATA).write_bytes(metadata)
 
 
 def forget(partitions: Sequence[Partition], data: Path) -> None:

@@ -10,22 +10,18 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from tests.broker.clients import bounds_now, create, put_in
 from tests.broker.partitions import fates_of
 from tests.recording.features import set_names
 from tests.recording.kafka43 import METADATA, Node
-from tests.recording.server import Kit, RecordingError, wait_until
+from tests.recording.server import Kit, wait_until
 from tests.recording.sets import ORACLE, RECORDED
-
-from kafka_segments_generated.construct.kafka_partition_metadata import KafkaPartitionMetadata
 
 SETTINGS = {
     "log.cleaner.enable": "false",
@@ -43,9 +39,6 @@ UNCLEAN = (
 )
 """Copied while the broker ran, or after it was killed."""
 LOG_STARTS, CLEAN_SHUTDOWN = "log-start-offset-checkpoint", ".kafka_cleanshutdown"
-PARTITION_METADATA = "partition.metadata"
-# Nothing of librdkafka but errors.
-QUIET = {"log_level": 3}
 
 
 @dataclass(frozen=True)
@@ -114,10 +107,11 @@ def serving(name: str, work: Path) -> Iterator[str]:
     node = Node(Kit("k4", "k4"), work, settings=SETTINGS)
     topics = partitions(name)
     with node.start():
-        create(node.bootstrap, topics)
+        for topic, numbers in topics.items():
+            create(node.bootstrap, {topic: {}}, max(numbers) + 1)
     for topic, numbers in topics.items():
         for number in numbers:
-            put_in(RECORDED / name / f"{topic}-{number}", node.data)
+            put_in(RECORDED / name / f"{topic}-{number}", node.data / f"{topic}-{number}")
     if (RECORDED / name / LOG_STARTS).exists():
         shutil.copyfile(RECORDED / name / LOG_STARTS, node.data / LOG_STARTS)
     if name in UNCLEAN:
@@ -140,44 +134,4 @@ def wait_for_all(name: str, bootstrap: str) -> None:
 
 def has(bootstrap: str, topic: str, numbers: Sequence[int], wanted: Sequence[int]) -> bool:
     """Whether a broker's partitions end where they are wanted to."""
-    return ends_of(bootstrap, topic, numbers) == list(wanted)
-
-
-def ends_of(bootstrap: str, topic: str, numbers: Iterable[int]) -> list[int]:
-    """The high watermarks of a topic's partitions; nothing while one has no leader."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "nobody",
-            "isolation.level": "read_uncommitted",
-            **QUIET,
-        }
-    )
-    try:
-        return [
-            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=20)[1] for number in numbers
-        ]
-    except KafkaException:
-        return []
-    finally:
-        consumer.close()
-
-
-def create(bootstrap: str, topics: dict[str, list[int]]) -> None:
-    """Make the topics, with partitions up to the last that is there, each with one replica."""
-    wanted = [NewTopic(topic, max(numbers) + 1, 1) for topic, numbers in topics.items()]
-    client = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    for topic, made in client.create_topics(wanted).items():
-        if made.exception(30) is not None:
-            raise RecordingError(f"{topic}: {made.exception()}")
-
-
-def put_in(recorded: Path, data: Path, copy: Callable[[str, str], object] = shutil.copyfile) -> None:
-    """Replace a broker's partition by a copy of another of that name, which gets the broker's topic id."""
-    directory = data / recorded.name
-    topic_id = KafkaPartitionMetadata.parse((directory / PARTITION_METADATA).read_bytes()).topic_id
-    shutil.rmtree(directory)
-    shutil.copytree(recorded, directory, copy_function=copy)
-    words = {"version_label": b"version", "version_text": b" 0", "topic_id_label": b"topic_id"}
-    metadata = KafkaPartitionMetadata.build({**words, "topic_id_text": topic_id.encode()})
-    (directory / PARTITION_METADATA).write_bytes(metadata)
+    return [end for _start, end in bounds_now(bootstrap, topic, numbers)] == list(wanted)

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
-from confluent_kafka.cimpl import NewTopic
+from tests.broker import clients
+from tests.broker.clients import QUIET
 from tests.broker.harness import read_by_librdkafka
 from tests.incidents import accidents
 from tests.recording.kafka43 import Node
@@ -29,7 +29,6 @@ SECOND_DISK = "mnt/disk2/kafka"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 CHECKPOINTS = (RECOVERY_POINTS, "replication-offset-checkpoint", "log-start-offset-checkpoint")
-QUIET = {"log_level": 0}
 
 
 @dataclass
@@ -111,17 +110,11 @@ class Scene:
 
     def create(self, topics: Mapping[str, Mapping[str, str]]) -> None:
         """Make topics, by name with their settings."""
-        new = [NewTopic(topic, 1, 1, config=dict(config)) for topic, config in topics.items()]
-        client = AdminClient({"bootstrap.servers": self.node.bootstrap, **QUIET})
-        for made in client.create_topics(new).values():
-            made.result(60)
+        clients.create(self.node.bootstrap, topics)
 
     def configure(self, topic: str, name: str, value: str) -> None:
         """Change a setting of a topic."""
-        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-        client = AdminClient({"bootstrap.servers": self.node.bootstrap, **QUIET})
-        client.incremental_alter_configs([resource])[resource].result(60)
+        clients.configure(self.node.bootstrap, topic, {name: value})
 
     def wait_for(self, words: str) -> None:
         """Wait until the broker says something."""
@@ -135,22 +128,11 @@ class Scene:
             each: records in a batch.
             size: bytes of a value.
         """
-        refused: list[object] = []
         producer = Producer({"bootstrap.servers": self.node.bootstrap, "linger.ms": 60000, **QUIET})
         moment, rest = time.time_ns() // 1_000_000, list(numbers)
-        while rest:
-            for number in rest[:each]:
-                producer.produce(
-                    topic,
-                    value_of(topic, number, size),
-                    b"%d" % number,
-                    0,
-                    timestamp=moment,
-                    on_delivery=lambda error, _message: refused.append(error),
-                )
-            assert producer.flush(60) == 0
-            assert not any(refused), refused
-            del rest[:each]
+        for at in range(0, len(rest), each):
+            records = [(b"%d" % number, value_of(topic, number, size)) for number in rest[at : at + each]]
+            clients.send(producer, topic, records, timestamp=moment)
 
 
 def read_checkpoint(path: Path) -> dict[str, int]:

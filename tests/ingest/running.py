@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from tests.connector.served import ends_of
+from tests.broker import clients
+from tests.broker.clients import QUIET
 from tests.ingest.consumer import Consumed, JavaConsumer, consuming
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit, Server, free_ports, wait_until
 
 HIGH_WATERMARK, LOG_START = "replication-offset-checkpoint", "log-start-offset-checkpoint"
-# Clients that outlive a broker say nothing of it.
-QUIET = {"log_level": 0}
 SETTINGS = {
     "replica.high.watermark.checkpoint.interval.ms": "200",
     "log.flush.start.offset.checkpoint.interval.ms": "200",
@@ -64,7 +63,7 @@ class RunningBroker:
     @cached_property
     def admin(self) -> AdminClient:
         """A client for topics."""
-        return AdminClient({"bootstrap.servers": self.node.bootstrap, **QUIET})
+        return clients.admin_of(self.node.bootstrap)
 
     def start(self) -> None:
         """Begin the next life."""
@@ -77,19 +76,13 @@ class RunningBroker:
 
     def create(self, topic: str, config: Mapping[str, str] | None = None, num_partitions: int = 1) -> None:
         """Make a topic, and wait until its partitions have a leader."""
-        made = self.admin.create_topics([NewTopic(topic, num_partitions, 1, config=dict(config or {}))])
-        made[topic].result(60)
+        clients.create(self.node.bootstrap, {topic: config or {}}, num_partitions)
         numbers = range(num_partitions)
         wait_until(f"{topic} to have leaders", lambda: len(self.ends(topic, numbers)) == num_partitions)
 
     def configure(self, topic: str, config: Mapping[str, str]) -> None:
         """Change settings of a topic."""
-        entries = [
-            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-            for name, value in config.items()
-        ]
-        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
-        self.admin.incremental_alter_configs([resource])[resource].result(60)
+        clients.configure(self.node.bootstrap, topic, config)
 
     def delete(self, topic: str) -> None:
         """Delete a topic, and wait until its directory is put aside."""
@@ -111,7 +104,7 @@ class RunningBroker:
 
     def send(self, topic: str, records: Iterable[Value], partition: int = 0, **settings: Any) -> None:
         """Send records as one batch, and wait until a run takes them."""
-        self.through(self.producer(**settings), topic, records, partition)
+        clients.send(self.producer(**settings), topic, records, partition)
         self.wait_for(topic, [partition])
 
     def producer(self, **settings: Any) -> Producer:
@@ -124,14 +117,6 @@ class RunningBroker:
         producer.init_transactions(60)
         producer.begin_transaction()
         return producer
-
-    def through(self, producer: Producer, topic: str, records: Iterable[Value], partition: int = 0) -> None:
-        """Send records by a producer, and wait until the broker has them."""
-        refused: list[object] = []
-        for key, value in records:
-            producer.produce(topic, value, key, partition, on_delivery=lambda error, _: refused.append(error))
-        assert producer.flush(60) == 0
-        assert not any(refused), refused
 
     def wait_for(self, topic: str, partitions: Iterable[int] = (0,)) -> None:
         """Wait until the broker has noted the high watermarks that it has now: then a run takes all."""
@@ -146,7 +131,7 @@ class RunningBroker:
 
     def ends(self, topic: str, partitions: Iterable[int]) -> list[int]:
         """High watermarks; nothing while a partition has no leader."""
-        return ends_of(self.node.bootstrap, topic, partitions)
+        return [end for _start, end in clients.bounds_now(self.node.bootstrap, topic, partitions)]
 
     def noted(self, checkpoint: str) -> Mapping[tuple[str, int], int]:
         """A checkpoint of the log directory, of its broker's own form."""

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.broker import clients
 from tests.broker.harness import ISOLATIONS
 from tests.ingest.consumed_tables import Commands, Tables
 from tests.ingest.ingested import Run
@@ -58,7 +59,7 @@ def test_appends_between_runs(broker: RunningBroker, tables: Tables, kind: str) 
     for turn in range(3):
         for batch in range(6):
             first = (turn * 6 + batch) * 10
-            broker.through(broker.producer(), topic, values(first, first + 10), batch % 2)
+            clients.send(broker.producer(), topic, values(first, first + 10), batch % 2)
         broker.wait_for(topic, (0, 1))
         for isolation in ISOLATIONS:
             line, err = tables.run(isolation)
@@ -76,7 +77,7 @@ def test_runs_while_producers_go_on(broker: RunningBroker, tables: Tables) -> No
         plain, number = broker.producer(), 0
         while not is_over.is_set():
             producer = broker.transactional(topic) if number % 20 == 10 else plain
-            broker.through(producer, topic, values(number, number + 5))
+            clients.send(producer, topic, values(number, number + 5))
             if producer is not plain:
                 (producer.abort_transaction if number % 40 == 10 else producer.commit_transaction)(60)
             number += 5
@@ -106,18 +107,18 @@ def test_a_transaction_open_over_three_runs(broker: RunningBroker, tables: Table
     broker.create(topic)
     broker.send(topic, values(0, 3))
     long, short = broker.transactional(f"{topic}.long"), broker.transactional(f"{topic}.short")
-    broker.through(long, topic, values(3, 5))
+    clients.send(long, topic, values(3, 5))
     broker.send(topic, values(5, 7))
     whole, part = tables.run("read_uncommitted"), tables.run("read_committed")
     assert (whole[0]["records"], part[0]["records"], part[0]["end offset"]) == ("7", "3", "3")
     assert "4 of the records written are not committed" in whole[1]
-    broker.through(short, topic, values(7, 8))
+    clients.send(short, topic, values(7, 8))
     short.commit_transaction(60)
     broker.wait_for(topic)
     whole, part = tables.run("read_uncommitted"), tables.run("read_committed")
     assert (whole[0]["records"], part[0]["records"], part[0]["end offset"]) == ("1", "0", "3")
     assert "1 of the records written are not committed" in whole[1]
-    broker.through(long, topic, values(8, 9))
+    clients.send(long, topic, values(8, 9))
     (long.commit_transaction if fate == "commit" else long.abort_transaction)(60)
     broker.send(topic, values(9, 10))
     whole, part = tables.run("read_uncommitted"), tables.run("read_committed")
@@ -131,15 +132,15 @@ def test_compacted_between_runs(broker: RunningBroker, tables: Tables) -> None:
     topic = tables.topic
     broker.create(topic, COMPACTED)
     for turn in range(6):
-        broker.through(broker.producer(), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
+        clients.send(broker.producer(), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
     broker.send(topic, [(b"k0", None), (b"only here", b"v")])
     tables.run_both()
     before = {isolation: broker.consumed(topic, isolation) for isolation in ISOLATIONS}
     aborted = broker.transactional(topic)
-    broker.through(aborted, topic, values(100, 105))
+    clients.send(aborted, topic, values(100, 105))
     aborted.abort_transaction(60)
     for turn in range(6, 12):
-        broker.through(broker.producer(), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
+        clients.send(broker.producer(), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
     broker.wait_for(topic)
     broker.configure(topic, {"min.compaction.lag.ms": "0"})
     wait_until("the cleaner", lambda: all_cleaned(broker.data, [topic]))
@@ -209,7 +210,7 @@ def test_deleted_past_the_last_run(broker: RunningBroker, tables: Tables, ingest
     broker.send(topic, values(0, 10))
     tables.run_both()
     for first in range(10, 90, 10):
-        broker.through(broker.producer(), topic, values(first, first + 10))
+        clients.send(broker.producer(), topic, values(first, first + 10))
     broker.wait_for(topic)
     before = tables.rows("read_uncommitted")
     broker.delete_records(topic, 47)

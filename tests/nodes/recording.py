@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
+from tests.broker import clients
 from tests.ingest.running import RunningBroker, consuming
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit, wait_until
@@ -41,9 +42,9 @@ def _write(broker: RunningBroker, first: int, rounds: int) -> None:
         values = [(b"k%d" % (number * 10 + at), b"value %d " % at * 6) for at in range(10)]
         broker.send(EVENTS, values)
         producer = broker.transactional("till")
-        broker.through(producer, PAYMENTS, values[:4])
+        clients.send(producer, PAYMENTS, values[:4])
         (producer.abort_transaction if number % 3 == 1 else producer.commit_transaction)()
-        broker.through(
+        clients.send(
             broker.producer(), STATES, [(b"key %d" % (at % 4), b"%d" % number * 60) for at in range(12)]
         )
     consumer = Consumer({"bootstrap.servers": broker.node.bootstrap, "group.id": GROUP})

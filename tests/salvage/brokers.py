@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.broker.clients import bounds_of
 from tests.broker.harness import distrust
 from tests.broker.partitions import Partition
-from tests.broker.watermarks import bounds_of
 from tests.recording.server import wait_until
 
 import kafka_segments as ks

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.broker.harness import HERE, create, put_in
+from tests.broker.clients import create, put_in
+from tests.broker.harness import HERE
 from tests.house.commands import ROOT
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit
@@ -99,8 +100,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     node = Node(Kit("k4", str(HERE / "java")), root / "node")
     orders = written(root / "written", "orders")
     with node.start():
-        create(node.bootstrap, [orders])
-    put_in(orders, node.data)
+        create(node.bootstrap, {"orders": {}})
+    put_in(orders.folder, node.data / "orders-0")
     replica = root / "broker-2" / "orders-0"
     shutil.copytree(node.data / "orders-0", replica)
     sorted(replica.glob("*.log"))[-1].unlink()

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.broker.harness import HERE, create, put_in, read_by_librdkafka
+from tests.broker.clients import bounds_of, create, put_in
+from tests.broker.harness import HERE, read_by_librdkafka
 from tests.broker.partitions import Partition
 from tests.forms import pick
 from tests.made.sound_batches import sound_batches
@@ -19,7 +20,6 @@ from tests.recording.server import Kit
 from tests.salvage.brokers import (
     CHECKPOINTS,
     RETENTION,
-    bounds_of,
     canary,
     merge_checkpoints,
     objections,
@@ -105,9 +105,9 @@ def test_a_broker_starts_on_all_results(found: dict[str, Planted], tmp_path: Pat
     partitions.append(canary(tmp_path))
     node = Node(Kit("k4", str(HERE / "java")), tmp_path / "node", settings=RETENTION)
     with node.start():
-        create(node.bootstrap, partitions)
+        create(node.bootstrap, {one.topic: one.config for one in partitions})
     for partition in partitions:
-        put_in(partition, node.data)
+        put_in(partition.folder, node.data / f"{partition.topic}-0")
     starts = {topic: one["log_start_offset"] for topic, one in promised.items() if one["log_start_offset"]}
     ends = {topic: one["log_end_offset"] for topic, one in promised.items()}
     merge_checkpoints(node.data, dict(zip(CHECKPOINTS, (ends, starts), strict=True)))

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.broker.harness import HERE, create, put_in, warnings
+from tests.broker.clients import create, put_in
+from tests.broker.harness import HERE, warnings
 from tests.broker.partitions import Partition
 from tests.made.sound_batches import sound_batches
 from tests.recording.kafka43 import Node
@@ -85,9 +86,9 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
     node = Node(kit, work / "node", settings=RETENTION)
     partitions = [*(written(work / "written", topic) for topic in TOPICS), canary(work)]
     with node.start():
-        create(node.bootstrap, partitions)
+        create(node.bootstrap, {one.topic: one.config for one in partitions})
     for partition in partitions:
-        put_in(partition, node.data)
+        put_in(partition.folder, node.data / f"{partition.topic}-0")
     replica = work / "replica"
     shutil.copytree(node.data / "salvaged-zstd-0", replica / "salvaged-zstd-0")
     hurt(replica / "salvaged-zstd-0", 3)

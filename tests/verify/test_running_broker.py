@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.broker import clients
 from tests.ingest.running import SMALL_SEGMENTS, RunningBroker, Value, running_broker
 
 from kafka_segments.cli.main import main
@@ -31,9 +32,9 @@ def write(broker: RunningBroker, topic: str, config: dict[str, str]) -> None:
     for turn in range(4):
         idempotent = broker.producer(**{"enable.idempotence": True})
         for batch in range(3):
-            broker.through(idempotent, topic, values(turn * 100 + batch * 10, turn * 100 + batch * 10 + 9))
+            clients.send(idempotent, topic, values(turn * 100 + batch * 10, turn * 100 + batch * 10 + 9))
         transactional = broker.transactional(f"{topic}-{turn}")
-        broker.through(transactional, topic, values(turn, turn + 5))
+        clients.send(transactional, topic, values(turn, turn + 5))
         if turn < 3:
             (transactional.commit_transaction if turn else transactional.abort_transaction)()
 

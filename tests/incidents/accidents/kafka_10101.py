@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
-from tests.incidents.incident import QUIET, Incident, Scene, value_of
+from tests.broker.clients import admin_of
+from tests.incidents.incident import Incident, Scene, value_of
 from tests.recording.server import wait_until
 
 OVER, INSTEAD = "stock", "audit"
@@ -21,7 +21,7 @@ def write(scene: Scene) -> None:
     scene.copy_disk([OVER, INSTEAD], scene.there("/backup"))
     for topic in (OVER, INSTEAD):
         scene.send(topic, range(BACKUP, END))
-    client = AdminClient({"bootstrap.servers": scene.node.bootstrap, **QUIET})
+    client = admin_of(scene.node.bootstrap)
     for done in client.delete_records([TopicPartition(INSTEAD, 0, START)]).values():
         done.result(60)
 

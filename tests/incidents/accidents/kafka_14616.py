@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-from confluent_kafka.admin import AdminClient
-from tests.incidents.incident import QUIET, Incident, Scene, value_of
+from tests.broker.clients import admin_of
+from tests.incidents.incident import Incident, Scene, value_of
 from tests.recording.server import wait_until
 
 TOPIC, BEFORE = "events", "events-before"
@@ -15,7 +15,7 @@ def write(scene: Scene) -> None:
     """Write a topic, take the disk away, delete the topic, and write one of the same name."""
     scene.send(TOPIC, range(100))
     shutil.copytree(scene.disk / f"{TOPIC}-0", scene.second_disk / f"{TOPIC}-0")
-    client = AdminClient({"bootstrap.servers": scene.node.bootstrap, **QUIET})
+    client = admin_of(scene.node.bootstrap)
     client.delete_topics([TOPIC])[TOPIC].result(60)
     wait_until("the topic to be put aside", lambda: not (scene.disk / f"{TOPIC}-0").exists())
     scene.create({TOPIC: {}})

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
-from tests.broker.watermarks import bounds_of
-from tests.incidents.incident import QUIET, Incident, Scene, nothing, value_of
+from confluent_kafka.admin import AlterConfigOpType, ResourceType
+from tests.broker.clients import QUIET, bounds_of, configure
+from tests.incidents.incident import Incident, Scene, nothing, value_of
 from tests.recording.server import wait_until
 
 TOPIC = "billing"
@@ -55,14 +55,8 @@ def send(producer: Producer, *numbers: int) -> None:
 @contextmanager
 def altered(scene: Scene, values: Mapping[str, str]) -> Iterator[None]:
     """Have other settings of the broker for a while."""
-    client = AdminClient({"bootstrap.servers": scene.node.bootstrap, **QUIET})
     for operation in (AlterConfigOpType.SET, AlterConfigOpType.DELETE):
-        entries = [
-            ConfigEntry(name, value, incremental_operation=operation) for name, value in values.items()
-        ]
-        broker = ConfigResource(ResourceType.BROKER, "1", incremental_configs=entries)
-        for done in client.incremental_alter_configs([broker]).values():
-            done.result(60)
+        configure(scene.node.bootstrap, "1", values, kind=ResourceType.BROKER, operation=operation)
         if operation == AlterConfigOpType.SET:
             yield
 
