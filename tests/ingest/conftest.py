@@ -19,6 +19,12 @@ def logs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Where a table is to be."""
+    return tmp_path / "out"
+
+
+@pytest.fixture
 def ingest(capsys: pytest.CaptureFixture[str]) -> Run:
     """`ingest --engine local`; gives status, table, messages."""
     return locally(capsys)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.ingest.ingested import Run
+from tests.ingest.test_rewind import rewind
 from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
@@ -16,6 +17,7 @@ from kafka_segments.cli.main import main
 catalogs = pytest.importorskip("pyiceberg.catalog")
 schemas = pytest.importorskip("pyiceberg.schema")
 types = pytest.importorskip("pyiceberg.types")
+
 
 NAMED = ("--table", "iceberg", "--catalog", "lake", "--identifier", "kafka.history")
 
@@ -69,6 +71,25 @@ def test_audits_of_two_destinations_in_one_table(
     for name, source, key in (("out", "logs", ("t", 0)), ("other", "more", ("u", 0))):
         status, rows, err = audit(tmp_path / name, tmp_path / source)
         assert (status, err, rows.keys()) == (0, "", {key, ("total", -1)})
+
+
+def test_rewinds_of_two_destinations_in_one_table(
+    ingest: Run, lake: Any, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.create_namespace("kafka")
+    append(tmp_path / "more" / "t-0", *run_of(100, 103, b"other"), base_offset=100)
+    out, other = tmp_path / "out", tmp_path / "other"
+    assert ingest(logs, out, *NAMED)[0] == 0
+    assert ingest(tmp_path / "more", other, *NAMED)[0] == 0
+
+    status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
+    assert (status, offsets(lake)) == (0, [100, 101, 102]), err
+    assert ingest(logs, out, *NAMED)[0] == 0
+    table = lake.load_table("kafka.history")
+    table.overwrite(table.scan().to_arrow())
+    status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
+    assert (status, f"have 0, and others elsewhere, such as {tmp_path}/warehouse/" in err) == (2, True), err
+    assert offsets(lake) == [*range(9), 100, 101, 102]
 
 
 def test_files_that_others_have_written_elsewhere(

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from tests.ingest import lakes
 from tests.ingest.ingested import PARTITIONS, Run, not_internal
 from tests.made import build
 from tests.made.directories import append, run_of
@@ -73,20 +74,14 @@ def flat(schema: Any) -> str:
     return ", ".join(found)
 
 
-def loaded(out: Path) -> Any:
-    catalogs = pytest.importorskip("pyiceberg.catalog")
-    uri = f"sqlite:///{out}/_kafka_segments/catalog.db"
-    return catalogs.load_catalog("kafka_segments", type="sql", uri=uri).load_table("kafka.records")
-
-
 def of_iceberg(out: Path) -> pa.Table:
     """By polars: pyiceberg 0.12 makes empty lists of null ones when it reads."""
     polars = pytest.importorskip("polars", "2.1")  # 2.0 finds no field ids with pyarrow 18
-    return polars.scan_iceberg(loaded(out)).collect().to_arrow()
+    return polars.scan_iceberg(lakes.iceberg(out)).collect().to_arrow()
 
 
 def of_delta(out: Path) -> pa.Table:
-    return pytest.importorskip("deltalake").DeltaTable(out).to_pyarrow_table()
+    return lakes.delta(out).to_pyarrow_table()
 
 
 def of_parquet(out: Path) -> pa.Table:
@@ -110,7 +105,7 @@ def test_columns_are_those_that_are_published(ingest: Run, tmp_path: Path, layou
     logs = append(tmp_path / "logs" / "t-0", *run_of(0, 3)).parent
     status, _, err = ingest(logs, tmp_path / "out", "--table", "iceberg", "--layout", layout)
     assert status == 0, err
-    assert flat(loaded(tmp_path / "out").schema()) == PUBLISHED[layout]
+    assert flat(lakes.iceberg(tmp_path / "out").schema()) == PUBLISHED[layout]
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -164,7 +159,7 @@ def test_rows_of_automq(ingest: Run, audit: Run, tmp_path: Path, kind: str) -> N
     out = tmp_path / "out"
     status, _, err = ingest(logs, out, "--table", kind, "--layout", "automq")
     assert status == 0, err
-    table = loaded(out).scan().to_arrow() if kind == "iceberg" else READERS[kind](out)
+    table = lakes.iceberg(out).scan().to_arrow() if kind == "iceberg" else READERS[kind](out)
     rows = table.select(["_kafka_value", "_kafka_header", "_kafka_key", "_kafka_metadata"])
     assert [tuple(row.values()) for row in rows.to_pylist()] == [
         (b"v", [("b", b"2"), ("a", b"3")], "k", {"partition": 3, "offset": 0, "timestamp": 7}),

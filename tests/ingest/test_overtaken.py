@@ -11,26 +11,25 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.ingest.ingested import Run
+from tests.ingest.ingested import Run, fail
+from tests.ingest.lakes import (
+    CLASSES,
+    DELTA,
+    ICEBERG,
+    both,
+    call,
+    delta,
+    deltalake,
+    iceberg,
+    iceberg_tables,
+    offsets,
+    overwrite,
+)
 from tests.made.directories import append, run_of
 
-from kafka_segments.cli.main import main
 from kafka_segments.ingest.tables import open_table
 
-deltalake = pytest.importorskip("deltalake")
 actions = pytest.importorskip("deltalake.transaction")
-iceberg_tables = pytest.importorskip("pyiceberg.table")
-delta_table = pytest.importorskip("kafka_segments.ingest.tables.delta_table")
-iceberg_table = pytest.importorskip("kafka_segments.ingest.tables.iceberg_table")
-test_iceberg = pytest.importorskip("tests.ingest.test_iceberg")
-
-DELTA, ICEBERG = ("--table", "delta"), ("--table", "iceberg")
-CLASSES = {DELTA: delta_table.DeltaLakeTable, ICEBERG: iceberg_table.IcebergTable}
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
 
 
 def taken(ingest: Run, out: Path, *words: str, ends: tuple[int, ...] = (9, 18)) -> Path:
@@ -41,30 +40,6 @@ def taken(ingest: Run, out: Path, *words: str, ends: tuple[int, ...] = (9, 18)) 
         assert ingest(logs, out, *words)[0] == 0
         start = end
     return logs
-
-
-def delta(out: Path) -> Any:
-    return deltalake.DeltaTable(out)
-
-
-def offsets(out: Path, words: tuple[str, ...] = DELTA) -> list[int]:
-    if words[1] == "iceberg":
-        found: list[int] = test_iceberg.loaded(out).scan().to_arrow()["redpanda" if words[2:] else "offset"]
-        return sorted(one["offset"].as_py() if words[2:] else one.as_py() for one in found)
-    return sorted(delta(out).to_pyarrow_table()["offset"].to_pylist())
-
-
-def overwrite(out: Path, words: tuple[str, ...] = DELTA) -> None:
-    """Write all rows anew, as others do."""
-    if words[1] == "iceberg":
-        table = test_iceberg.loaded(out)
-        table.overwrite(table.scan().to_arrow())
-    else:
-        deltalake.write_deltalake(out, delta(out).to_pyarrow_table(), mode="overwrite")
-
-
-def run(verb: str, *words: Any) -> int:
-    return main([verb, "--engine", "local", *map(str, words)])
 
 
 def overtake(
@@ -86,7 +61,7 @@ def test_a_compaction_that_optimize_has_overtaken(
 ) -> None:
     logs = taken(ingest, out, *DELTA)
     overtake(monkeypatch, DELTA, delta(out).optimize.compact, "removed")
-    assert run("compact", out) == 0
+    assert call("compact", out) == 0
     assert offsets(out) == list(range(18))
     assert audit(out, logs)[0] == 0
 
@@ -97,9 +72,9 @@ def test_a_rewind_that_others_have_overtaken(
 ) -> None:
     """The rows go by their offsets then, from the files that the table has by now."""
     logs = taken(ingest, out, *words)
-    assert run("compact", out) == 0
+    assert call("compact", out) == 0
     overtake(monkeypatch, words[:2], lambda: overwrite(out, words))
-    assert run("rewind", out, "t-0", "--to-offset", "9") == 0
+    assert call("rewind", out, "t-0", "--to-offset", "9") == 0
     assert offsets(out, words) == list(range(9))
     assert ingest(logs, out, *words)[0] == 0
     assert offsets(out, words) == list(range(18))
@@ -107,20 +82,20 @@ def test_a_rewind_that_others_have_overtaken(
         assert audit(out, logs)[0] == 0
 
 
-@pytest.mark.parametrize("words", [DELTA, ICEBERG])
+@both
 def test_rows_of_a_rewind_that_are_gone_already(
     ingest: Run, out: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, str]
 ) -> None:
     logs = taken(ingest, out, *words)
 
     def delete() -> None:
-        if words is DELTA:
+        if words == DELTA:
             delta(out).delete("offset >= 9")
         else:
-            test_iceberg.loaded(out).delete("offset >= 9")
+            iceberg(out).delete("offset >= 9")
 
     overtake(monkeypatch, words, delete)
-    assert run("rewind", out, "t-0", "--to-offset", "9") == 0
+    assert call("rewind", out, "t-0", "--to-offset", "9") == 0
     assert offsets(out, words) == list(range(9))
     assert ingest(logs, out, *words)[0] == 0
     assert offsets(out, words) == list(range(18))
@@ -155,7 +130,7 @@ def test_compact_merges_rows_of_one_partition_only(ingest: Run, out: Path) -> No
     table.create_write_transaction(
         found, "append", table.schema(), partition_by=list(table.metadata().partition_columns)
     )
-    assert run("compact", out) == 0
+    assert call("compact", out) == 0
     rows = delta(out).to_pyarrow_table(columns=["topic", "offset"]).to_pylist()
     assert sorted((one["topic"], one["offset"]) for one in rows) == [
         (topic, offset) for topic in "ab" for offset in range(9)
@@ -167,13 +142,13 @@ def test_columns_of_others_are_kept(ingest: Run, out: Path, capsys: pytest.Captu
     note = deltalake.Schema.from_arrow(pa.schema([pa.field("note", pa.string())])).fields
     delta(out).alter.add_columns(note)
     delta(out).update(updates={"note": "'kept'"}, predicate="offset < 9")
-    assert run("compact", out) == 0
+    assert call("compact", out) == 0
     assert (
         "1 files that others have written are left alone: they have columns that runs do not write: note"
         in (capsys.readouterr().err)
     )
     delta(out).optimize.compact()
-    assert run("rewind", out, "t-0", "--to-offset", "9") == 2
+    assert call("rewind", out, "t-0", "--to-offset", "9") == 2
     assert "columns that runs do not write (note)" in capsys.readouterr().err
     assert delta(out).to_pyarrow_table()["note"].null_count == 9
 
@@ -210,22 +185,22 @@ def hide_rows_of_iceberg(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(iceberg_tables.DataScan, "plan_files", plan_files)
 
 
-@pytest.mark.parametrize("words", [DELTA, ICEBERG])
+@both
 def test_rows_that_others_have_deleted_stay_deleted(
     ingest: Run, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     words: tuple[str, str],
 ) -> None:  # fmt: skip
     taken(ingest, out, *words, ends=(9, 18))
-    if words is DELTA:
+    if words == DELTA:
         hide_rows_of_delta(out)
     else:
         hide_rows_of_iceberg(monkeypatch)
-    assert run("compact", out) == 0
+    assert call("compact", out) == 0
     assert (
         "files that others have written are left alone: another engine has deleted rows in them"
         in capsys.readouterr().err
     )
-    assert run("rewind", out, "t-0", "--to-offset", "0") == 2
+    assert call("rewind", out, "t-0", "--to-offset", "0") == 2
     assert "another engine has deleted rows in it" in capsys.readouterr().err
 
 
@@ -246,7 +221,7 @@ def test_a_run_that_is_not_published_yet(
     words = "--table", kind
     append(out.parent / "logs" / "t-0", *run_of(0, 9))
     with monkeypatch.context() as patch:
-        patch.setattr(type(open_table(kind, str(out))), "_bring", test_iceberg.fail)
+        patch.setattr(type(open_table(kind, str(out))), "_bring", fail)
         with suppress(OSError):
             ingest(out.parent / "logs", out, *words)
     status, _, err = audit(out)
@@ -256,10 +231,10 @@ def test_a_run_that_is_not_published_yet(
     assert (status, err) == (0, "")
 
 
-@pytest.mark.parametrize("words", [DELTA, ICEBERG])
+@both
 def test_a_table_that_cannot_be_read(ingest: Run, audit: Run, out: Path, words: tuple[str, str]) -> None:
     taken(ingest, out, *words, ends=(9,))
-    name = "_delta_log/00000000000000000000.json" if words is DELTA else "_kafka_segments/catalog.db"
+    name = "_delta_log/00000000000000000000.json" if words == DELTA else "_kafka_segments/catalog.db"
     (out / name).write_text("nonsense" * 1000)
     status, _, err = audit(out)
     assert (status, f"the {words[1].capitalize()} table cannot be read" in err) == (2, True), err
@@ -274,7 +249,7 @@ def test_rows_in_another_order_are_left_alone(
     append(logs / "t-0", *run_of(18, 27))
     assert ingest(logs, out, *DELTA)[0] == 0
     capsys.readouterr()
-    assert run("compact", out) == 0
+    assert call("compact", out) == 0
     assert "left alone: their rows are not in the order of the offsets" in capsys.readouterr().err
     assert (offsets(out), audit(out, logs)[0]) == (list(range(27)), 0)
 
@@ -289,5 +264,5 @@ def test_files_without_bounds_are_left_alone(
     append(logs / "t-0", *run_of(18, 27))
     assert ingest(logs, out, *DELTA)[0] == 0
     capsys.readouterr()
-    assert run("compact", out) == 0
+    assert call("compact", out) == 0
     assert "left alone: the table lacks the bounds of their offsets" in capsys.readouterr().err

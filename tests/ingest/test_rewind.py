@@ -27,11 +27,6 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def rewind(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str]:
     capsys.readouterr()
     status = main(["rewind", "--engine", "local", *map(str, words)])
@@ -153,12 +148,8 @@ def test_within_a_run_and_again(
 def rows_of(out: Path, kind: str) -> list[kafka_rows.Row]:
     if kind == "parquet":
         return parquet_rows(out)
-    if kind == "iceberg":
-        iceberg = pytest.importorskip("tests.ingest.test_iceberg")
-        return rows_in_millis(iceberg.rows(out))
-    deltalake = pytest.importorskip("deltalake")
-    rows = kafka_rows.of_parquet(deltalake.DeltaTable(str(out)).to_pyarrow_table())
-    return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
+    lakes = pytest.importorskip("tests.ingest.lakes")
+    return rows_in_millis(lakes.rows(out, ("--table", kind)))
 
 
 def test_a_whole_topic_and_a_table_without_rows(

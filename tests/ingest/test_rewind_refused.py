@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.ingest import lakes
 from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.test_rewind import ID, OTHER, rewind
 from tests.made import directories
@@ -17,16 +18,6 @@ from kafka_segments.errors import UndecidedRunError
 from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
 from kafka_segments.ingest.runs.run_log import RunLog, read_history
 from kafka_segments.ingest.runs.run_state import PartitionState
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
 
 
 def test_a_commit_without_an_answer_leaves_what_was_written(
@@ -100,19 +91,18 @@ def test_a_recreated_topic_with_an_empty_partition(
 def test_a_delta_table_that_others_have_rewritten(
     ingest: Run, audit: Run, logs: Path, out: Path, capsys: pytest.CaptureFixture[str], change: str
 ) -> None:
-    deltalake = pytest.importorskip("deltalake")
     assert ingest(logs, out, "--table", "delta")[0] == 0
     append(logs / "t-0", *run_of(9, 18))
     assert ingest(logs, out, "--table", "delta")[0] == 0
     if change == "z-order":
-        deltalake.DeltaTable(out).optimize.z_order(["value"])
+        lakes.delta(out).optimize.z_order(["value"])
     else:
         none = {"delta.dataSkippingNumIndexedCols": "0"}
-        deltalake.DeltaTable(out).alter.set_table_properties(none)
-        deltalake.DeltaTable(out).optimize.compact()
+        lakes.delta(out).alter.set_table_properties(none)
+        lakes.delta(out).optimize.compact()
 
     def offsets() -> list[int]:
-        found: list[int] = deltalake.DeltaTable(out).to_pyarrow_table()["offset"].to_pylist()
+        found: list[int] = lakes.delta(out).to_pyarrow_table()["offset"].to_pylist()
         return found
 
     assert offsets() != sorted(offsets())
@@ -128,9 +118,8 @@ def test_a_delta_table_that_others_have_rewritten(
 def test_rows_that_others_have_removed_or_added(
     ingest: Run, logs: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    deltalake = pytest.importorskip("deltalake")
     assert ingest(logs, out, "--table", "delta")[0] == 0
-    deltalake.DeltaTable(out).delete("offset < 2")
+    lakes.delta(out).delete("offset < 2")
     newest = RunLog(str(out)).newest()
     status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
     assert (status, "t-0: runs have written 9 rows, but the files below this directory have 7" in err) == (
@@ -139,42 +128,6 @@ def test_rows_that_others_have_removed_or_added(
     ), err
     assert RunLog(str(out)).newest() == newest
     assert os.listdir(out / "_kafka_segments") == ["runs"]
-
-
-def test_destinations_that_share_an_iceberg_table(
-    ingest: Run,
-    logs: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    catalogs = pytest.importorskip("pyiceberg.catalog")
-    settings = {
-        "type": "sql",
-        "uri": f"sqlite:///{tmp_path}/lake.db",
-        "warehouse": f"file://{tmp_path}/warehouse",
-    }
-    lake = catalogs.load_catalog("lake", **settings)
-    known = catalogs._ENV_CONFIG.config.setdefault("catalog", {})
-    monkeypatch.setitem(known, "lake", settings)
-    lake.create_namespace("kafka")
-    named = ("--table", "iceberg", "--catalog", "lake", "--identifier", "kafka.history")
-    append(tmp_path / "more" / "t-0", *run_of(100, 103, b"other"), base_offset=100)
-    out, other = tmp_path / "out", tmp_path / "other"
-    assert ingest(logs, out, *named)[0] == 0
-    assert ingest(tmp_path / "more", other, *named)[0] == 0
-
-    def offsets() -> list[int]:
-        return sorted(lake.load_table("kafka.history").scan().to_arrow()["offset"].to_pylist())
-
-    status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
-    assert (status, offsets()) == (0, [100, 101, 102]), err
-    assert ingest(logs, out, *named)[0] == 0
-    table = lake.load_table("kafka.history")
-    table.overwrite(table.scan().to_arrow())
-    status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
-    assert (status, f"have 0, and others elsewhere, such as {tmp_path}/warehouse/" in err) == (2, True), err
-    assert offsets() == [*range(9), 100, 101, 102]
 
 
 def _num_states() -> int:

@@ -20,18 +20,6 @@ from kafka_segments.ingest.runs.run_state import RunState
 ID, OTHER = "1oQZnfFqTVWOHr1q3zBQ6A", "7nGr8hXvQSuYl0nV1pUj3w"
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """A log directory with offsets 0 to 8 of partition t-0."""
-    directories.append(tmp_path / "logs" / "t-0", *run_of(0, 9))
-    return tmp_path / "logs"
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def offsets(destination: Path, topic: str = "t") -> list[int]:
     return [row.offset for row in parquet_rows(destination) if row.topic == topic]
 
