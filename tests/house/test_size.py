@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.house.test_room_budgets import BUDGETS
 
 from kafka_segments import errors
 
@@ -41,10 +42,14 @@ def functions() -> Iterator[tuple[str, int]]:
 
 def test_functions_are_short() -> None:
     lengths = dict(functions())
-    assert {name: length for name, length in lengths.items() if length > 80} == {}
-    ordered = sorted(lengths.values())
-    assert ordered[int(len(ordered) * 0.9)] <= 40
-    assert ordered[len(ordered) // 2] <= 12
+    most = {"runtime": BUDGETS["longest-function"]}
+    assert {
+        name: length for name, length in lengths.items() if length > most.get(name.split("/")[0], 80)
+    } == {}
+    for place in ("", "runtime/"):
+        ordered = sorted(length for name, length in lengths.items() if name.startswith(place))
+        assert ordered[int(len(ordered) * 0.9)] <= 40
+    assert sorted(lengths.values())[len(lengths) // 2] <= 12
 
 
 def test_modules_are_short() -> None:
