@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,6 @@ from tests.made.shapes import segments as generated
 
 from kafka_segments import Batch, Damage, open_segment
 from kafka_segments.core.codecs import compress
-from kafka_segments.core.formats import batch_values
 from kafka_segments.errors import EncodeError, KafkaFormatError, MissingExtraError, OptionError
 from kafka_segments.write.convert import Conversion, convert_magic3
 
@@ -170,10 +170,9 @@ def test_wrong_options() -> None:
 
 
 def test_without_construct(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str) -> None:
-        raise ModuleNotFoundError(f"No module named {name!r}", name="construct")
-
-    monkeypatch.setattr(batch_values, "import_module", fail)
+    for name in [one for one in sys.modules if one.startswith("kafka_segments_generated.construct")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "construct", None)
     with pytest.raises(MissingExtraError, match="kafka-segments\\[construct\\]"):
         to(3, MAGIC_2).to_bytes()
 

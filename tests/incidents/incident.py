@@ -22,7 +22,7 @@ from tests.incidents import accidents
 from tests.recording.kafka43 import Node
 from tests.recording.server import wait_until
 
-from kafka_segments.core.formats.offset_checkpoint import read_offset_checkpoint
+from kafka_segments.core.formats.index_entries import read_offset_checkpoint
 
 LOGS = "var/lib/kafka/data"
 SECOND_DISK = "mnt/disk2/kafka"

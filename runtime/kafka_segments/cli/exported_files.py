@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from kafka_segments.cli import console
 from kafka_segments.cli.text import counted
-from kafka_segments.core.formats.own_files import Traversable, own_folder
+from kafka_segments.core.formats.schema_files import Traversable, own_folder
 from kafka_segments.core.io.new_outputs import new_directory, write_beside
 from kafka_segments.core.io.outputs import check_replaceable, make_directories, path_of
 from kafka_segments.errors import ReadError

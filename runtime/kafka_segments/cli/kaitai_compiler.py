@@ -18,8 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka_segments.core.formats.own_files import Traversable
-from kafka_segments.core.formats.schema_files import list_schemas, schema_folder
+from kafka_segments.core.formats.schema_files import Traversable, list_schemas, schema_folder
 from kafka_segments.errors import MissingExtraError, OptionError, OutputError
 
 __all__ = ["LANGUAGES", "compile_schemas"]

@@ -30,7 +30,9 @@ from kafka_segments.core.formats.index_entries import (
     LEN_OFFSET_ENTRY,
     LEN_TIME_ENTRY,
     LEN_TRANSACTION_ENTRY,
+    MAX_LEN_OFFSET_CHECKPOINT,
     read_leader_epochs,
+    read_offset_checkpoint,
     read_offset_entries,
     read_partition_metadata,
     read_producer_snapshot,
@@ -59,7 +61,6 @@ from kafka_segments.core.formats.meta_properties import (
     read_meta_properties,
 )
 from kafka_segments.core.formats.metadata_first import MetadataFirstReader
-from kafka_segments.core.formats.offset_checkpoint import MAX_LEN_OFFSET_CHECKPOINT, read_offset_checkpoint
 from kafka_segments.core.formats.other_formats import (
     LEN_REDPANDA_HEADER,
     message_0_7_size,
@@ -67,13 +68,7 @@ from kafka_segments.core.formats.other_formats import (
     read_message_0_7,
     read_redpanda_header,
 )
-from kafka_segments.core.formats.records import (
-    Body,
-    RecordReader,
-    read_control_key,
-    read_control_value,
-    with_version_0,
-)
+from kafka_segments.core.formats.records import Body, RecordReader
 
 __all__ = [
     "EXPERIMENTAL_MAGICS",
@@ -109,8 +104,6 @@ __all__ = [
     "message_0_7_size",
     "num_sequences_between",
     "read_chunk_sizes",
-    "read_control_key",
-    "read_control_value",
     "read_entry_header",
     "read_header_leniently",
     "read_inner_message",
@@ -127,6 +120,5 @@ __all__ = [
     "read_redpanda_header",
     "read_time_entries",
     "read_transaction_entries",
-    "with_version_0",
     "wrap_long",
 ]

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
+from kafka_segments.core.formats.building import declarations
 from kafka_segments.core.formats.java import wrap_long
-from kafka_segments.errors import EncodeError, MissingExtraError
+from kafka_segments.errors import EncodeError
 from kafka_segments_generated.columns import kafka_varlong
 
 __all__ = ["BatchValues", "Hook", "RecordValues", "build_batch", "parse_batch"]
@@ -78,19 +79,9 @@ class BatchValues:
 
 
 def _declaration() -> Any:
-    """The generated declaration of a segment that may hold all these batches.
-
-    Raises:
-        MissingExtraError: the package construct is not installed.
-    """
-    stem = "kafka_segments_generated.construct.kafka_log_segment_experimental"
-    try:
-        return import_module(stem).KafkaLogSegmentExperimental
-    except ImportError as error:
-        if not (error.name or "").startswith("construct"):
-            raise
-        message = "converting batches of magic 3 needs construct: pip install 'kafka-segments[construct]'"
-        raise MissingExtraError(message, extra="construct") from error
+    """The generated declaration of a segment that may hold all these batches; errors as `declarations`."""
+    module = declarations("kafka_log_segment_experimental", "converting batches of magic 3 needs")
+    return module.KafkaLogSegmentExperimental
 
 
 def parse_batch(entry: bytes, codecs: Mapping[str, Hook]) -> BatchValues:
@@ -235,7 +226,7 @@ def _whole(records: Sequence[RecordValues], *, is_bare: bool) -> list[dict[str, 
 
 def _split(records: Sequence[RecordValues], *, is_bare: bool) -> dict[str, Any]:
     """The metadata of all records, and their contents."""
-    declaration = import_module("kafka_segments_generated.construct.kafka_record_header").KafkaRecordHeader
+    declaration = declarations("kafka_record_header").KafkaRecordHeader
     heads, contents = [], []
     for record in records:
         content = _values(record)

@@ -1,4 +1,4 @@
-"""Build control records and index files with the generated Construct declarations.
+"""Generated Construct declarations, and control records and index files that are built with them.
 
 Records and headers are written by the generated encoders; see `write`. Needs the extra `construct`, and is
 imported where something is built.
@@ -12,7 +12,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from kafka_segments.errors import EncodeError, MissingExtraError
+from kafka_segments.errors import EncodeError
+from kafka_segments.errors.packages import check_packages
 
 __all__ = [
     "build_control_key",
@@ -23,33 +24,36 @@ __all__ = [
     "build_producer_snapshot",
     "build_transaction_index",
     "control_types",
+    "declarations",
 ]
 
 
-def _declarations(stem: str = "") -> Any:
+def declarations(stem: str = "", need: str = "control records and index files need") -> Any:
     """The generated declarations of a schema, or the package of all.
+
+    Args:
+        stem: of the schema.
+        need: what needs them, for the message.
 
     Raises:
         MissingExtraError: the package construct is not installed.
     """
     try:
         return import_module(f"kafka_segments_generated.construct{stem and f'.{stem}'}")
-    except ImportError as error:
-        if not (error.name or "").startswith("construct"):
-            raise
-        message = "control records and index files need construct: pip install 'kafka-segments[construct]'"
-        raise MissingExtraError(message, extra="construct") from error
+    except ImportError:
+        check_packages(["construct"], need, "construct")
+        raise
 
 
 @cache
 def control_types() -> dict[str, int]:
     """The types of control records: names as the schema has them, and numbers."""
-    return {kind.name: int(kind) for kind in _declarations("kafka_control_record_key").ControlRecordType}
+    return {kind.name: int(kind) for kind in declarations("kafka_control_record_key").ControlRecordType}
 
 
 def build_control_key(kind: str) -> bytes:
     """The key of a control record of one of `control_types`."""
-    key: bytes = _declarations("kafka_control_record_key").KafkaControlRecordKey.build({"record_type": kind})
+    key: bytes = declarations("kafka_control_record_key").KafkaControlRecordKey.build({"record_type": kind})
     return key
 
 
@@ -63,7 +67,7 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
     Raises:
         EncodeError: a field is missing, does not exist, or cannot have its value.
     """
-    declaration = _declarations("kafka_control_record_value").KafkaControlRecordValue
+    declaration = declarations("kafka_control_record_value").KafkaControlRecordValue
     try:
         fields = _declared(declaration.by_name["content"].subcon.cases[kind], content)
         value: bytes = declaration.build({"content": fields}, record_type=kind)
@@ -79,12 +83,12 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
 
 def _declared(declaration: Any, value: Any) -> Any:
     """A plain value in the form that its declaration takes; the declaration refuses what does not fit."""
-    package = _declarations()
+    package = declarations()
     while hasattr(declaration, "subcon") and not isinstance(declaration, package.Array):
         declaration = declaration.subcon
     if isinstance(declaration, package.Array) and isinstance(value, (list, tuple)):
         return [_declared(declaration.subcon, one) for one in value]
-    if declaration is _declarations("kafka_control_record_value").CompactString and isinstance(value, str):
+    if declaration is declarations("kafka_control_record_value").CompactString and isinstance(value, str):
         return {"data": value.encode("utf-8")}
     if isinstance(declaration, package.Bytes) and isinstance(value, str):
         # What has a fixed number of bytes is a uuid: 22 characters of base64url (Kafka's Uuid.toString).
@@ -112,7 +116,7 @@ def build_producer_snapshot(entries: Sequence[Mapping[str, int]]) -> bytes:
     Args:
         entries: one a producer, by the names of the declaration.
     """
-    declaration = _declarations("kafka_producer_snapshot").KafkaProducerSnapshot
+    declaration = declarations("kafka_producer_snapshot").KafkaProducerSnapshot
     snapshot: bytes = declaration.build({"producer_entries": list(entries)})
     return snapshot
 
@@ -123,7 +127,7 @@ def build_transaction_index(entries: Sequence[Mapping[str, int]]) -> bytes:
     Args:
         entries: one an aborted transaction, by the names of the declaration.
     """
-    declaration = _declarations("kafka_transaction_index").KafkaTransactionIndex
+    declaration = declarations("kafka_transaction_index").KafkaTransactionIndex
     index: bytes = declaration.build({"entries": [dict(entry) for entry in entries]})
     return index
 
@@ -135,7 +139,7 @@ def build_leader_epochs(epochs: Sequence[tuple[int, int]]) -> bytes:
         epochs: pairs of a leader epoch and its first offset, in order.
     """
     entries = [{"epoch_text": b"%d" % epoch, "start_offset_text": b"%d" % first} for epoch, first in epochs]
-    declaration = _declarations("kafka_leader_epoch_checkpoint").KafkaLeaderEpochCheckpoint
+    declaration = declarations("kafka_leader_epoch_checkpoint").KafkaLeaderEpochCheckpoint
     values = {"version_text": b"0", "num_entries_text": b"%d" % len(entries), "entries": entries}
     checkpoint: bytes = declaration.build(values)
     return checkpoint
@@ -152,7 +156,7 @@ def build_offset_checkpoint(offsets: Mapping[tuple[str, int], int]) -> bytes:
         for (topic, partition), offset in offsets.items()
     ]
     values = {"version_text": b"0", "num_entries_text": b"%d" % len(entries), "entries": entries}
-    checkpoint: bytes = _declarations("kafka_offset_checkpoint").KafkaOffsetCheckpoint.build(values)
+    checkpoint: bytes = declarations("kafka_offset_checkpoint").KafkaOffsetCheckpoint.build(values)
     return checkpoint
 
 
@@ -169,5 +173,5 @@ def build_partition_metadata(topic_id: str) -> bytes:
         "topic_id_label": b"topic_id",
         "topic_id_text": b" " + topic_id.encode("ascii"),
     }
-    metadata: bytes = _declarations("kafka_partition_metadata").KafkaPartitionMetadata.build(values)
+    metadata: bytes = declarations("kafka_partition_metadata").KafkaPartitionMetadata.build(values)
     return metadata

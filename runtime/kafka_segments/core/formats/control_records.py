@@ -12,8 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kafka_segments.core import formats
+from kaitaistruct import ValidationNotEqualError
+
 from kafka_segments.core.formats.entries import ControlRecord
+from kafka_segments.core.formats.kaitai_classes import PARSE_ERRORS, name, stream
+from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
+from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
 
 __all__ = ["MAX_LEN_VALUE", "decode_control", "decode_control_as_version_0"]
 
@@ -36,7 +40,7 @@ def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
     value that is null, too short, of an unknown version or longer than `MAX_LEN_VALUE` None. A larger key
     version is read as version 0.
     """
-    parsed = None if key is None else formats.read_control_key(key)
+    parsed = None if key is None else _read_key(key)
     if parsed is None:
         return ControlRecord("INVALID", None, None, None)
     version, type_id, type_name = parsed
@@ -45,7 +49,7 @@ def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
     content = None
     # Kafka refuses keys of a negative version (ControlRecordType.parseTypeId), and never gets to the value.
     if value is not None and version >= 0:
-        content = formats.read_control_value(type_id, value[:MAX_LEN_VALUE])
+        content = _read_value(type_id, value[:MAX_LEN_VALUE])
     fields = _FIELDS_OF[type_name](content) if content else None
     return ControlRecord(type_name.upper(), type_id, version, fields)
 
@@ -59,7 +63,7 @@ def decode_control_as_version_0(key: bytes | None, value: bytes | None) -> Contr
     found = decode_control(key, value)
     if value is None or found.type in {"ABORT", "COMMIT", "UNKNOWN", "INVALID"}:
         return found
-    version, changed = formats.with_version_0(value[:MAX_LEN_VALUE])
+    version, changed = _with_version_0(value[:MAX_LEN_VALUE])
     if version == 0:
         return found
     read = decode_control(key, changed)
@@ -70,6 +74,39 @@ def decode_control_as_version_0(key: bytes | None, value: bytes | None) -> Contr
         for name in ("voters", "granting_voters"):
             fields[name] = [voter | {"voter_directory_id": _NO_DIRECTORY} for voter in fields[name]]
     return replace(read, value=fields)
+
+
+def _read_key(key: bytes) -> tuple[int, int, str | None] | None:
+    """A control record's key: version, type number, and the type's name if it has one; None if too short."""
+    try:
+        parsed = KafkaControlRecordKey(stream(key))
+    except PARSE_ERRORS:
+        return None
+    return parsed.version, int(parsed.record_type), name(parsed.record_type)
+
+
+def _with_version_0(value: bytes) -> tuple[int, bytes]:
+    """The version of a control record's value of KRaft, and the value with version 0 in its place.
+
+    All of them begin with their version, and the footer of a snapshot allows no other than 0.
+    """
+    try:
+        KafkaControlRecordValue.SnapshotFooterRecord(stream(value))
+    except ValidationNotEqualError as error:
+        end = error.io.pos()
+        return error.actual, bytes(end) + value[end:]
+    except PARSE_ERRORS:  # too short: so it is for every other type
+        pass
+    return 0, value
+
+
+def _read_value(type_id: int, value: bytes) -> Any:
+    """A control record's value, as the generated class has it; None if too short or of an unknown version."""
+    try:
+        enum = KafkaControlRecordKey.ControlRecordType
+        return KafkaControlRecordValue(enum(type_id), stream(value)).content
+    except PARSE_ERRORS:
+        return None
 
 
 def _end_txn_marker(content: Any) -> Fields:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from kafka_segments.core.formats import checksum
+from kafka_segments.core.formats.checksum import crc32, crc32c
 from kafka_segments.core.formats.entries import Batch, ExperimentalBatch
 from kafka_segments.core.formats.java import increment_sequence, wrap_long
 from kafka_segments.core.formats.kaitai_classes import PARSE_ERRORS, constants, explain, name, stream
@@ -60,10 +60,10 @@ EXPERIMENTAL_MAGICS = {
     magic: content for content in kafka_log_segment_experimental.CONTENTS for magic in content.cases
 }
 """`MAGICS` and the discarded magic 3, which is read only where the caller asks for it."""
-_BATCH_REGION = LEN_LOG_OVERHEAD + constants(KafkaRecordBatchV2).ofs_crc_region, checksum.crc32c
+_BATCH_REGION = LEN_LOG_OVERHEAD + constants(KafkaRecordBatchV2).ofs_crc_region, crc32c
 _MESSAGE_REGION = (
     LEN_LOG_OVERHEAD + constants(KafkaMessageLegacy.MessageHeader).ofs_crc_region,
-    checksum.crc32,
+    crc32,
 )
 
 

@@ -1,4 +1,4 @@
-"""Files beside a segment: indexes, producer snapshots, leader epochs, a partition's metadata."""
+"""Files beside a segment: indexes, producer snapshots, checkpoints, a partition's metadata."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from types import ModuleType
 from typing import Any
 
 from kafka_segments.core.formats.kaitai_classes import PARSE_ERRORS, explain, stream
-from kafka_segments.errors import CorruptIndexError
+from kafka_segments.errors import CorruptIndexError, DecodeError
 from kafka_segments_generated.columns import kafka_offset_index, kafka_time_index, kafka_transaction_index
 from kafka_segments_generated.kaitai.kafka_leader_epoch_checkpoint import KafkaLeaderEpochCheckpoint
+from kafka_segments_generated.kaitai.kafka_offset_checkpoint import KafkaOffsetCheckpoint
 from kafka_segments_generated.kaitai.kafka_partition_metadata import KafkaPartitionMetadata
 from kafka_segments_generated.kaitai.kafka_producer_snapshot import KafkaProducerSnapshot
 
@@ -18,7 +19,9 @@ __all__ = [
     "LEN_OFFSET_ENTRY",
     "LEN_TIME_ENTRY",
     "LEN_TRANSACTION_ENTRY",
+    "MAX_LEN_OFFSET_CHECKPOINT",
     "read_leader_epochs",
+    "read_offset_checkpoint",
     "read_offset_entries",
     "read_partition_metadata",
     "read_producer_snapshot",
@@ -31,6 +34,11 @@ Columns = list[Sequence[int]]
 LEN_OFFSET_ENTRY = kafka_offset_index.LEN_ENTRY
 LEN_TIME_ENTRY = kafka_time_index.LEN_ENTRY
 LEN_TRANSACTION_ENTRY = kafka_transaction_index.LEN_ENTRY
+MAX_LEN_OFFSET_CHECKPOINT = 2 << 20
+"""Bytes that an offset checkpoint may have here, enough for 50,000 partitions on one disk.
+
+While it is read it may take 150 times as much memory: 300 MB.
+"""
 
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,19}")
 
@@ -92,6 +100,35 @@ def read_leader_epochs(data: bytes | memoryview) -> list[tuple[int, int]]:
         (_integer(entry.epoch_text, 32, "epoch"), _integer(entry.start_offset_text, 64, "offset"))
         for entry in checkpoint.entries
     ]
+
+
+def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], int]:
+    """Offsets by topic and partition; an empty file has no entries (CheckpointFile.read).
+
+    Raises:
+        DecodeError: another version, another number of entries than it says, no such text, or more than
+            `MAX_LEN_OFFSET_CHECKPOINT` bytes.
+    """
+    if not data:
+        return {}
+    if len(data) > MAX_LEN_OFFSET_CHECKPOINT:
+        raise DecodeError(
+            f"it has more than the {MAX_LEN_OFFSET_CHECKPOINT} bytes that are read of an offset checkpoint"
+        )
+    try:
+        checkpoint = KafkaOffsetCheckpoint(stream(data))
+        if checkpoint.version != 0:
+            raise DecodeError(f"offset checkpoint with version {checkpoint.version}; only 0 is known")
+        offsets = {(entry.topic, entry.partition): entry.offset for entry in checkpoint.entries}
+        if checkpoint.num_entries != len(checkpoint.entries):
+            raise DecodeError(
+                f"{len(checkpoint.entries)} entries, but {checkpoint.num_entries} are announced"
+            )
+    except PARSE_ERRORS as error:
+        if isinstance(error, DecodeError):
+            raise
+        raise DecodeError(f"not an offset checkpoint: {explain(error)}") from error
+    return offsets
 
 
 def read_partition_metadata(data: bytes | memoryview) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from io import BytesIO
 
 from kaitaistruct import KaitaiStream
 
-from kafka_segments.core.formats import checksum
+from kafka_segments.core.formats.checksum import crc32
 from kafka_segments.core.formats.entry_header import (
     LEN_LOG_OVERHEAD,
     MAGICS,
@@ -135,13 +135,20 @@ def read_inner_message(body: bytes | memoryview, offset: int) -> Message:
     Raises:
         CorruptBatchError: its lengths contradict each other.
     """
+    taken = _of_known_magic(body)
+    message = read_message(taken, offset)
+    if taken is not body:
+        message.taken_from(body)
+    return message
+
+
+def _of_known_magic(body: bytes | memoryview) -> bytes | memoryview:
+    """A message's bytes, with the highest magic in place of one that is not known."""
     if body[_OFS_MAGIC] in _MAGICS:
-        return read_message(body, offset)
+        return body
     taken = bytearray(body)
     taken[_OFS_MAGIC] = max(_MAGICS)
-    message = read_message(bytes(taken), offset)
-    message.taken_from(body)
-    return message
+    return bytes(taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,23 +187,18 @@ def read_message_leniently(body: bytes | memoryview) -> CutMessage:
     Raises:
         CorruptBatchError: not even its header is complete.
     """
-    magic, taken = body[_OFS_MAGIC], body
-    if magic not in _MAGICS:
-        changed = bytearray(body)
-        changed[_OFS_MAGIC] = max(_MAGICS)
-        taken = bytes(changed)
     parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
     try:
         with suppress(*PARSE_ERRORS):  # what was read until then stays
-            parsed.__init__(0, stream(taken))  # type: ignore[misc]
+            parsed.__init__(0, stream(_of_known_magic(body)))  # type: ignore[misc]
         header = getattr(parsed, "header", None)
         if header is None:
             raise CorruptBatchError("the message is shorter than its header")
         return CutMessage(
-            magic=magic,
+            magic=body[_OFS_MAGIC],
             codec=int(header.attributes.compression),
             crc=header.crc,
-            is_valid=checksum.crc32(body[header.ofs_crc_region :]) == header.crc,
+            is_valid=crc32(body[header.ofs_crc_region :]) == header.crc,
             timestamp=parsed.timestamp_value,
             len_key=getattr(parsed, "len_key", None),
             len_value=getattr(parsed, "len_value", None),

@@ -7,10 +7,9 @@ which derives lengths and checksum. Everything else stays as it is, reserved bit
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from typing import Any
 
+from kafka_segments.core.formats.building import declarations
 from kafka_segments.core.formats.entries import Record
 from kafka_segments.core.formats.entry_header import (
     LEN_HEAD,
@@ -20,7 +19,6 @@ from kafka_segments.core.formats.entry_header import (
     read_prefix,
 )
 from kafka_segments.core.formats.kaitai_classes import stream
-from kafka_segments.errors import MissingExtraError
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2
 
@@ -38,22 +36,6 @@ _BATCH_FIELDS = (
 )
 _BATCH_ATTRIBUTES = ("reserved", "has_delete_horizon", "is_control", "is_transactional", "timestamp_type")
 _MESSAGE_ATTRIBUTES = ("reserved", "timestamp_type")
-
-
-@cache
-def _segment() -> Any:
-    """The generated declaration of a segment.
-
-    Raises:
-        MissingExtraError: the package construct is not installed.
-    """
-    try:
-        return import_module("kafka_segments_generated.construct.kafka_log_segment").KafkaLogSegment
-    except ImportError as error:
-        if not (error.name or "").startswith("construct"):
-            raise
-        message = "recompressing batches needs construct: pip install 'kafka-segments[construct]'"
-        raise MissingExtraError(message, extra="construct") from error
 
 
 def payload_of(entry: bytes) -> memoryview:
@@ -91,7 +73,8 @@ def build_message(record: Record, magic: int) -> bytes:
 
 def _built(base_offset: int, magic: int, content: dict[str, Any]) -> bytes:
     entry = {"base_offset": base_offset, "body": {"magic": magic, "content": content}}
-    built: bytes = _segment().build({"entries": [entry]})
+    module = declarations("kafka_log_segment", "recompressing batches needs")
+    built: bytes = module.KafkaLogSegment.build({"entries": [entry]})
     return built
 
 

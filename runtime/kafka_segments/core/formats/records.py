@@ -1,24 +1,20 @@
-"""Records of v2 batches with their headers, and contents of control records."""
+"""Records of v2 batches, with their headers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
-
-from kaitaistruct import ValidationNotEqualError
+from typing import NamedTuple, TypeAlias
 
 from kafka_segments.core.formats.entries import Batch, ExperimentalBatch, Header
 from kafka_segments.core.formats.java import wrap_long
-from kafka_segments.core.formats.kaitai_classes import PARSE_ERRORS, explain, name, release_failed, stream
+from kafka_segments.core.formats.kaitai_classes import PARSE_ERRORS, explain, release_failed, stream
 from kafka_segments.errors import CorruptBatchError, DecompressionError
-from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
-from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
 from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
 from kafka_segments_generated.kaitai.kafka_record_header import KafkaRecordHeader
 from kafka_segments_generated.kaitai.kafka_record_v3 import KafkaRecordV3
 
-__all__ = ["Body", "RecordReader", "read_control_key", "read_control_value", "with_version_0"]
+__all__ = ["Body", "RecordReader"]
 
 _MAX_HEADER_OBJECTS = 1000  # of one record at a time; each takes about 700 bytes
 _Record: TypeAlias = KafkaRecord | KafkaRecordV3
@@ -136,36 +132,3 @@ def _release(record: _Record) -> None:
 
 def _header(header: KafkaRecordHeader) -> Header:
     return header.key, header.value
-
-
-def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
-    """A control record's key: version, type number, and the type's name if it has one; None if too short."""
-    try:
-        parsed = KafkaControlRecordKey(stream(key))
-    except PARSE_ERRORS:
-        return None
-    return parsed.version, int(parsed.record_type), name(parsed.record_type)
-
-
-def with_version_0(value: bytes) -> tuple[int, bytes]:
-    """The version of a control record's value of KRaft, and the value with version 0 in its place.
-
-    All of them begin with their version, and the footer of a snapshot allows no other than 0.
-    """
-    try:
-        KafkaControlRecordValue.SnapshotFooterRecord(stream(value))
-    except ValidationNotEqualError as error:
-        end = error.io.pos()
-        return error.actual, bytes(end) + value[end:]
-    except PARSE_ERRORS:  # too short: so it is for every other type
-        pass
-    return 0, value
-
-
-def read_control_value(type_id: int, value: bytes) -> Any:
-    """A control record's value, as the generated class has it; None if too short or of an unknown version."""
-    try:
-        enum = KafkaControlRecordKey.ControlRecordType
-        return KafkaControlRecordValue(enum(type_id), stream(value)).content
-    except PARSE_ERRORS:
-        return None

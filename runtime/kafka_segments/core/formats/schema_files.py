@@ -5,13 +5,28 @@ Nothing is read by them at run time: that is the job of the classes and function
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from importlib.resources import files as files_of
+from pathlib import Path
 
-from kafka_segments.core.formats.own_files import Traversable, own_folder
 from kafka_segments.errors import ReadError
 from kafka_segments_generated.catalog import SCHEMAS
 
-__all__ = ["LICENSE", "SchemaFile", "list_schemas", "read_schema_files", "schema_folder"]
+if sys.version_info >= (3, 12):
+    from importlib.resources.abc import Traversable
+else:
+    from importlib.abc import Traversable
+
+__all__ = [
+    "LICENSE",
+    "SchemaFile",
+    "Traversable",
+    "list_schemas",
+    "own_folder",
+    "read_schema_files",
+    "schema_folder",
+]
 
 LICENSE = "LICENSE"
 """The name of the file with the licence of the schemas (CC0)."""
@@ -46,6 +61,21 @@ def list_schemas() -> list[SchemaFile]:
         SchemaFile(name, title, files, imports, tuple(users[name]))
         for name, (title, files, imports) in SCHEMAS.items()
     ]
+
+
+def own_folder(name: str, in_clone: str, *members: str) -> Traversable | None:
+    """Return the folder of some files; None if there is none: the installation is incomplete.
+
+    Args:
+        name: of the folder in the package, as a wheel has it.
+        in_clone: path of the folder in a clone or an editable install, which use the package where it is.
+        members: files that it must have.
+    """
+    package = files_of("kafka_segments")
+    folders = [package / name]
+    if isinstance(package, Path):
+        folders.append(package.resolve().parents[1] / in_clone)
+    return next((one for one in folders if all((one / member).is_file() for member in members)), None)
 
 
 def schema_folder() -> Traversable:
