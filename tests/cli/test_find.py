@@ -255,7 +255,7 @@ def test_a_block_that_cannot_be_read_is_damage(logs: Path, capsys, monkeypatch: 
     """The second batch of the first segment, whose bytes are not there."""
     position = (logs / "orders-0" / FIRST).read_bytes().index(b"third") - 20
 
-    def failing(descriptor: int, buffers: list[memoryview], at: int) -> int:
+    def failing(descriptor: int, buffers: list[memoryview], at: int, _flags: int = 0) -> int:
         return reading(descriptor, sum(map(len, buffers)), at) and -1
 
     def reading(descriptor: int, size: int, at: int) -> bytes:

@@ -194,11 +194,11 @@ def test_the_page_lists_every_object_of_other_verbs() -> None:
     section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
     documented = set(re.findall(r"^\| `.+? \| `(\w+)` \|", section, re.MULTILINE))
     cli = ROOT / "runtime" / "kafka_segments" / "cli"
-    modules = ("plan.py", "aborted.py", "find_output.py", "size_lines.py", "salvage.py", "slice.py")
+    modules = ("output.py", "plan.py", "aborted.py", "find_output.py", "sizes.py", "salvage.py", "slice.py")
     text = "".join((cli / name).read_text(encoding="utf-8") for name in modules)
     named = set(re.findall(r'"type": "(\w+)"', text)) | set(re.findall(r'_values\("(\w+)"', text))
     assert len(named) > 10
-    named |= {"loss", "conversion", "recompression", "source", "sample", "size", "schema"}
+    named |= {"loss", "remark", "conversion", "recompression", "source", "sample", "size", "schema"}
     named |= {"topic", "partition", "copy", "segment", "total", "raw", "undecided", "summary"}
     assert named == documented
 

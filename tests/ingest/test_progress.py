@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
+from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from tests.ingest.ingested import Run
 from tests.made.directories import append, run_of
 
 from kafka_segments.cli import jobs
-from kafka_segments.cli.jobs import JobProgress, delayed_progress, size_words
+from kafka_segments.cli.jobs import SECONDS_BEFORE, shown_progress, size_words
 
 MIB = 1 << 20
 
@@ -37,10 +37,9 @@ def test_lines_come_every_ten_seconds_with_the_rate(
 ) -> None:
     now = [100.0]
     monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    with ExitStack() as stack:
-        progress = JobProgress(stack, "tasks", draw=False)
+    with shown_progress(Namespace(progress=False), "tasks") as show:
         for now[0], done in [(105.0, 0), (109.0, 64), (115.0, 128), (116.0, 192), (145.0, 512), (165.0, 512)]:
-            progress.show(done * MIB, 1024 * MIB)
+            show(done * MIB, 1024 * MIB)
     assert capsys.readouterr().err.splitlines() == [
         "kafka-segments: 0 bytes of 1.0 GiB done",
         "kafka-segments: 128.0 MiB of 1.0 GiB done, 12.8 MiB/s",
@@ -53,8 +52,7 @@ def test_quick_work_shows_nothing_and_the_rate_counts_from_the_first_line_on(
 ) -> None:
     now = [100.0]
     monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    with ExitStack() as stack:
-        show = delayed_progress(stack, "reading", draw=False, verb="salvage")
+    with shown_progress(Namespace(progress=False), "reading", wait=SECONDS_BEFORE) as show:
         for now[0], done in [(100.5, 10), (101.9, 50), (104.0, 128), (105.0, 192), (116.0, 512)]:
             show(done * MIB, 1024 * MIB)
     assert capsys.readouterr().err.splitlines() == [

@@ -18,9 +18,9 @@ import pytest
 from tests.io.pagecache import drop, pages_of, warm
 
 from kafka_segments.core.io import local_files
+from kafka_segments.core.io.file_source import FileSource
 from kafka_segments.core.io.filesystem import PlacedSource, lend_file
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.local_files import LocalSource
 
 PAGE = 4096
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +55,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def tidied(source: Any) -> int | None:
     """Flags of reads by which pages are dropped; None if they stay."""
-    assert isinstance(source, LocalSource)
+    assert isinstance(source, FileSource)
     return source._flags
 
 

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
 
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.ingest import table_of
-from kafka_segments.cli.jobs import (
-    JobProgress,
-    add_engine_options,
-    add_progress_option,
-    engine_of,
-    is_drawn,
-)
+from kafka_segments.cli.jobs import add_engine_options, add_progress_option, engine_of, shown_progress
 from kafka_segments.query import option_values as values
 
 __all__ = ["add_parser", "run"]
@@ -61,20 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     table, newest = table_of(arguments)
     target = values.size_from(1)("--target-size", arguments.target_size)
     engine, name = engine_of(arguments)
-    with ExitStack() as stack:
-        progress = JobProgress(
-            stack,
-            name,
-            draw=is_drawn(arguments),
-            verb="compact",
-        )
+    with shown_progress(arguments, name) as show:
         has_findings = recover(table, newest, console.say)
         num_files, made = compact(
             table,
             engine,
             target_bytes=target,
             bloom_filter=arguments.bloom_filter,
-            show=progress.show,
+            show=show,
             say=console.say,
         )
     if made is None:

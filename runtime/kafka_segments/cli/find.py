@@ -15,13 +15,13 @@ from typing import Any
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.find_output import FindOutput, output_of, undecided_words
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
-from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
+from kafka_segments.cli.jobs import SECONDS_BEFORE, add_progress_option, is_drawn, shown_progress
 from kafka_segments.cli.opened_files import GivenFiles, fast_rows_if_there
 from kafka_segments.cli.selection import add_isolation_option, add_selection_options, conditions_of
 from kafka_segments.cli.sources import GivenFile, places_of
 from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.jobs import in_processes
+from kafka_segments.core.io.jobs import Progress, in_processes
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.records.batch_records import ManyRows
 from kafka_segments.core.segment.segment import open_segment
@@ -41,8 +41,7 @@ from kafka_segments.search.content_tests import (
 )
 from kafka_segments.search.found import Finds, FoundRecord, RawPlace, SearchCounts, UndecidedPlace
 from kafka_segments.search.json_paths import parse_json_test
-from kafka_segments.search.pruning import position_to_begin
-from kafka_segments.search.segment_search import Checked, SegmentSearch
+from kafka_segments.search.segment_search import Checked, SegmentSearch, position_to_begin
 from kafka_segments.search.time_bound import TimeBound
 
 __all__ = ["add_parser", "run"]
@@ -150,19 +149,14 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_below_sources(arguments.files, real, arguments.to_segment)
     output = output_of(arguments.format, directory=arguments.to_segment, is_count=arguments.count)
     find = _Find(files, conditions, output, arguments)
+    # There is no bar among the lines of the output.
+    is_bar = is_drawn(arguments) and (arguments.progress or not console.is_terminal(sys.stdout))
     with closing(output), console.printing():
         with closing(files), ExitStack() as stack:
-            find.search(_progress(arguments, stack))
+            progress = shown_progress(arguments, "the search", wait=SECONDS_BEFORE)
+            find.search(stack.enter_context(progress) if is_bar else None)
         output.finish(find.counts)
     return files.status
-
-
-def _progress(arguments: argparse.Namespace, stack: ExitStack) -> Callable[[int, int], None]:
-    """Return what shows a bar, where there is none among the lines of the output."""
-    is_bar = is_drawn(arguments) and (arguments.progress or not console.is_terminal(sys.stdout))
-    if not is_bar:
-        return lambda _done, _total: None
-    return delayed_progress(stack, "the search", draw=True, verb="find")
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:
@@ -218,7 +212,7 @@ class _Find:
         num_found = self.counts.num_records + self.counts.num_raw_places
         return self._limit is not None and num_found >= self._limit
 
-    def search(self, show: Callable[[int, int], None]) -> None:
+    def search(self, show: Progress | None) -> None:
         """Search files; report those that cannot be opened on standard error."""
         for one in self._files.failed():
             self._files.refuse(one)
@@ -231,7 +225,8 @@ class _Find:
                     console.say(f"--limit {self._limit} is reached; the rest was not searched")
                     return
                 done += _size_of(file)
-                show(done, total)
+                if show is not None:
+                    show(done, total)
         self._files.report_gaps(self._conditions.touches)
 
     def _events(self, events: Iterator[_FileEvent], file: GivenFile) -> None:
@@ -361,11 +356,8 @@ def _searches(
     Args:
         task: searches.
         files: to be searched.
-        jobs: processes; 1 searches in this one.
+        jobs: processes.
     """
-    if jobs <= 1:
-        yield (task.events(file) for file in files)
-        return
     killed = ReadError("the process that searched this file ended early; search it again")
     with in_processes(task.pieces, files, jobs, killed) as found:
         yield (_joined(pieces, file.path) for file, pieces in zip(files, found, strict=True))

@@ -6,17 +6,10 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.jobs import (
-    JobProgress,
-    add_engine_options,
-    add_progress_option,
-    engine_of,
-    is_drawn,
-)
+from kafka_segments.cli.jobs import add_engine_options, add_progress_option, engine_of, shown_progress
 from kafka_segments.cli.output import print_table
 from kafka_segments.core.formats.file_names import is_address, real_path
 from kafka_segments.core.io.new_outputs import replace_file
@@ -176,10 +169,9 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
         f"partitions: {len(plan.logs)}, segments: {plan.num_segments}, bytes of files: {plan.num_bytes:,}; "
         f"starting {name}"
     )
-    with ExitStack() as stack:
-        progress = JobProgress(stack, name, draw=is_drawn(arguments))
+    with shown_progress(arguments, name) as show:
         try:
-            done = ingest(plan, meter.metered(engine), show=progress.show, say=console.say)
+            done = ingest(plan, meter.metered(engine), show=show, say=console.say)
         except TimestampRangeError as error:
             raise OutputError(
                 f"{error.detail}; nothing was written. Use -o timestampOverflow=null to write null in its "

@@ -7,8 +7,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +16,20 @@ from kafka_segments.cli import console
 from kafka_segments.errors import MissingExtraError, OptionError
 
 if TYPE_CHECKING:
-    from kafka_segments.core.io.jobs import Engine
+    from kafka_segments.core.io.jobs import Engine, Progress
 
 __all__ = [
-    "JobProgress",
+    "SECONDS_BEFORE",
     "add_engine_options",
     "add_progress_option",
-    "delayed_progress",
     "engine_of",
     "is_drawn",
+    "shown_progress",
     "size_words",
 ]
 
-_SECONDS_BEFORE = 2.0  # that no progress is shown
+SECONDS_BEFORE = 2.0
+"""That no progress is shown of work that may be short."""
 _SECONDS_BETWEEN_LINES = 10
 
 
@@ -99,69 +100,59 @@ def is_drawn(arguments: argparse.Namespace) -> bool:
     return arguments.progress or (has_tqdm and console.is_terminal(sys.stderr))
 
 
-def delayed_progress(stack: ExitStack, name: str, *, draw: bool, verb: str) -> Callable[[int, int], None]:
-    """Return a function that shows progress once two seconds have passed: a bar, or lines.
+@contextmanager
+def shown_progress(arguments: argparse.Namespace, work: str, *, wait: float = 0.0) -> Iterator[Progress]:
+    """Provide a function that shows progress: as a bar, or as a line from time to time.
 
-    It is called with numbers of bytes: that are done, and of all. Arguments as for `JobProgress`.
-    """
-    began, shown_by = time.monotonic(), list[JobProgress]()
-
-    def show(done: int, total: int) -> None:
-        if not shown_by:
-            if time.monotonic() - began < _SECONDS_BEFORE:
-                return
-            shown_by.append(JobProgress(stack, name, draw=draw, verb=verb))
-        shown_by[0].show(done, total)
-
-    return show
-
-
-class JobProgress:
-    """Progress of the job: a bar, or a line from time to time.
+    It is called with numbers of bytes: that are done, and of all.
 
     Args:
-        stack: closes the bar.
-        name: of the engine.
-        draw: whether to draw a bar.
-        verb: the subcommand.
-    """
+        arguments: of a verb with `add_progress_option`.
+        work: what is done, or does it.
+        wait: seconds before anything is shown; 0 also shows that the work is starting.
 
-    def __init__(
-        self,
-        stack: ExitStack,
-        name: str,
-        *,
-        draw: bool,
-        verb: str = "ingest",
-    ) -> None:
-        self._stack = stack
-        self._draw, self._verb = draw, verb
+    Raises:
+        MissingExtraError: as `is_drawn`.
+    """
+    draw, began = is_drawn(arguments), time.monotonic()
+    with ExitStack() as stack, ExitStack() as starting:
+        if not wait:
+            starting.enter_context(console.waiting(f"starting {work}"))
+        shown = _Bar(stack, arguments.verb) if draw else _Lines()
+
+        def show(done: int, total: int) -> None:
+            starting.close()
+            if time.monotonic() - began >= wait:
+                shown.show(done, total)
+
+        yield show
+
+
+class _Lines:
+    """A line on standard error from time to time."""
+
+    def __init__(self) -> None:
         self._begun: tuple[float, int] | None = None  # when, and the bytes that were done by then
-        self._bar: Any = None
-        self._last_done = -1
-        self._starting = stack.enter_context(ExitStack())
-        self._starting.enter_context(console.waiting(f"starting {name}"))
-        self._next_line = time.monotonic()
+        self._last_done, self._next_line = -1, 0.0
 
     def show(self, done: int, total: int) -> None:
-        """Update the bar, or print a line if the last one is old enough.
-
-        Args:
-            done: bytes that the tasks that are done had to read.
-            total: of all tasks.
-        """
-        started, first_done = self._begun = self._begun or (time.monotonic(), done)
-        self._starting.close()
-        if self._draw:
-            self._move(done, total)
-        elif done != self._last_done and total and time.monotonic() >= self._next_line:
-            self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-            self._last_done = done
-            rate = (done - first_done) / max(time.monotonic() - started, 1e-3)
+        now = time.monotonic()
+        started, first_done = self._begun = self._begun or (now, done)
+        if done != self._last_done and total and now >= self._next_line:
+            self._last_done, self._next_line = done, now + _SECONDS_BETWEEN_LINES
+            rate = (done - first_done) / max(now - started, 1e-3)
             each = f", {size_words(rate)}/s" if rate else ""
             console.say(f"{size_words(done)} of {size_words(total)} done{each}")
 
-    def _move(self, done: int, total: int) -> None:
+
+class _Bar:
+    """A bar of tqdm, named after the verb, which the stack closes."""
+
+    def __init__(self, stack: ExitStack, verb: str) -> None:
+        self._stack, self._verb = stack, verb
+        self._bar: Any = None
+
+    def show(self, done: int, total: int) -> None:
         if self._bar is None:
             from tqdm import tqdm
 

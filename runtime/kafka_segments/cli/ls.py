@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
+from kafka_segments.cli.jobs import SECONDS_BEFORE, add_progress_option, shown_progress
 from kafka_segments.cli.ls_rows import (
     LEVELS,
     SORT_KEYS,
@@ -85,14 +84,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    draw = is_drawn(arguments)
     places = places_of(arguments, keep_cache=False)
     skipped: list[SkippedFiles] = []
     with console.waiting("listing directories"):
         copies, status = _copies(places, arguments.sources, skipped)
     read = figures_by_headers if arguments.headers else figures_by_ends
-    with ExitStack() as stack:
-        show = delayed_progress(stack, "reading headers", draw=draw, verb="ls")
+    with shown_progress(arguments, "reading headers", wait=SECONDS_BEFORE) as show:
         segments = list(_rows(places, copies, read, arguments.jobs, show))
     rows = sorted_rows(rows_at(arguments.level, segments), arguments.sort, is_reversed=arguments.reverse)
     findings = [one for copy in copies for one in copy.findings]

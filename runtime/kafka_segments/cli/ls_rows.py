@@ -11,9 +11,9 @@ from kafka_segments.cli.output import (
     Line,
     attributes_of,
     csv_text,
-    error_values,
-    left_out_values,
+    finding_line,
     line_values,
+    passed_over_line,
     table_lines,
 )
 from kafka_segments.cli.text import counted, moment_words
@@ -244,11 +244,10 @@ def listing_lines(
             yield Line(None, text)
     kind = {"copies": "copy"}.get(level, level[:-1])
     yield from (Line(_values(kind, row)) for row in rows)
-    yield from (Line(line_values("passed_over", other, "paths", "why")) for other in skipped)
-    for one in of_kinds(findings, *LEFT_OUT_KINDS):
-        yield Line({"type": "left_out"} | left_out_values([one]))
-    for error in filter(None, (one.error for one in of_kinds(findings, Kind.UNUSED))):
-        yield Line({"type": "finding"} | error_values(error))
+    # People find these on standard error.
+    yield from (passed_over_line(other)._replace(words=None) for other in skipped)
+    for one in (*of_kinds(findings, *LEFT_OUT_KINDS), *of_kinds(findings, Kind.UNUSED)):
+        yield finding_line(one)._replace(words=None)
     yield Line(_values("total", total))
 
 

@@ -94,7 +94,7 @@ def _parser(verb: str | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kafka-segments {kafka_segments.__version__}")
     parser.set_defaults(run=None)
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="verb")
     for name in (verb,) if verb in _VERBS and verb != _OF_ALL else _VERBS:
         add_parser = import_module(f"kafka_segments.cli.{name}").add_parser
         add_parser(subparsers, parser) if name == _OF_ALL else add_parser(subparsers)

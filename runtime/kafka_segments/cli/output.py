@@ -12,18 +12,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kafka_segments.cli import console, jsonl
+from kafka_segments.cli.text import counted
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.errors.escaping import escape, shown
-from kafka_segments.log.findings import Finding
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, error_words
+from kafka_segments.log.skipped_files import SkippedFiles
 
 __all__ = [
     "Line",
     "attributes_of",
     "csv_text",
     "error_values",
-    "left_out_values",
+    "finding_line",
+    "left_out_line",
     "line_values",
+    "passed_over_line",
     "print_lines",
     "print_table",
     "table_lines",
@@ -86,14 +90,62 @@ def error_values(error: KafkaFormatError) -> dict[str, Any]:
     return {"path": error.path, "error": type(error).__name__, "detail": error.detail}
 
 
-def left_out_values(found: Sequence[Finding]) -> dict[str, Any]:
-    """Return the values of adjacent segments of a partition that are left out for the same reason."""
-    return attributes_of(found[0], "topic", "partition", "first_offset") | {
-        "last_offset": found[-1].last_offset,
-        "num_bytes": sum(one.num_bytes for one in found),
-        "paths": [one.path for one in found],
-        "why": found[0].detail,
-    }
+def finding_line(finding: Finding, **more: Any) -> Line:
+    """Return the line of a finding: of a check, lost offsets, what is left out, a remark, or a wrong file.
+
+    Args:
+        finding: of a kind that has a line, or of a check.
+        more: values for programs.
+    """
+    error, offsets = finding.error, attributes_of(finding, "first_offset", "last_offset")
+    if finding.check is not None:
+        values = line_values(
+            "finding",
+            finding,
+            "check",
+            topic=finding.topic or None,
+            partition=None if finding.partition < 0 else finding.partition,
+            **attributes_of(finding, "path", "position", "end_position"),
+            **offsets,
+            error=None if error is None else type(error).__name__,
+            detail=finding.detail,
+        )
+        return Line(values | more, _check_words(finding))
+    if finding.kind in LEFT_OUT_KINDS:
+        return left_out_line([finding])
+    if error is not None and finding.kind is not Kind.LOST:
+        values = {"type": "finding"} | error_values(error)
+        return Line(values | more, f"{type(error).__name__}: {error}")
+    kind, words = ("loss", f"lost: {finding}") if finding.kind is Kind.LOST else ("remark", str(finding))
+    values = line_values(kind, finding, "topic", "partition") | (offsets if kind == "loss" else {})
+    return Line(values | {"why": finding.detail} | more, words)
+
+
+def _check_words(finding: Finding) -> str:
+    """Return what a check found in a line: place, check, what is wrong, offsets."""
+    detail = finding.detail if finding.damage is None else error_words(finding.damage.error)
+    offsets = ""
+    if finding.first_offset is not None:
+        last = finding.last_offset
+        offsets = f" [offsets {finding.first_offset} to {'?' if last is None else last}]"
+    return f"{finding.place if finding.path else ''}: {finding.check}: {detail}{offsets}"
+
+
+def left_out_line(found: Sequence[Finding]) -> Line:
+    """Return the line of adjacent segments of a partition that are left out for the same reason."""
+    one, last, num_bytes = found[0], found[-1].last_offset, sum(one.num_bytes for one in found)
+    values = line_values("left_out", one, "topic", "partition", "first_offset", last_offset=last)
+    values |= {"num_bytes": num_bytes, "paths": [each.path for each in found], "why": one.detail}
+    first, end = one.first_offset, "the end" if last is None else last
+    where = "" if first is None else f" offsets {first} to {end},"
+    files = counted(len(found), "file")
+    name = f"{one.topic}-{one.partition}"
+    return Line(values, f"    {name}: not read:{where} {num_bytes} bytes in {files}: {one.detail}")
+
+
+def passed_over_line(skipped: SkippedFiles) -> Line:
+    """Return the line of files and directories that a broker would not read."""
+    return Line(line_values("passed_over", skipped, "paths", "why"), str(skipped))
 
 
 def print_table(

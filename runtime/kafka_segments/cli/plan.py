@@ -13,9 +13,10 @@ from kafka_segments.cli import console, parsing
 from kafka_segments.cli.output import (
     Line,
     attributes_of,
-    error_values,
-    left_out_values,
+    finding_line,
+    left_out_line,
     line_values,
+    passed_over_line,
     print_lines,
 )
 from kafka_segments.cli.text import counted
@@ -239,17 +240,11 @@ def _lines(
         yield from _left_out(left_out.get(key, ()))
     there = {(one.topic, one.partition) for one in made.ranges}
     yield from _left_out(chain.from_iterable(left_out[key] for key in left_out if key not in there))
-    for other in skipped:
-        yield Line(line_values("passed_over", other, "paths", "why"), str(other))
-    for loss in made.of(Kind.LOST):
-        names = "topic", "partition", "first_offset", "last_offset"
-        yield Line(line_values("loss", loss, *names, why=loss.detail), f"lost: {loss}")
-    for remark in made.of(Kind.REMARK):
-        yield Line(line_values("remark", remark, "topic", "partition", why=remark.detail), str(remark))
+    yield from map(passed_over_line, skipped)
+    yield from map(finding_line, (*made.of(Kind.LOST), *made.of(Kind.REMARK)))
     for change in changed:
         yield Line(line_values("changed", change, "path", "why"), f"{change.path}: {change.why}")
-    for error in filter(None, (one.error for kind in _WRONG for one in made.of(kind))):
-        yield Line({"type": "finding"} | error_values(error), f"{type(error).__name__}: {error}")
+    yield from (finding_line(one) for kind in _WRONG for one in made.of(kind) if one.error is not None)
     yield _summary(made, query)
 
 
@@ -300,15 +295,7 @@ def _splits(splits: Iterable[tuple[int, Split]]) -> Iterator[Line]:
 def _left_out(found: Iterable[Finding]) -> Iterator[Line]:
     """Yield lines for what is not read; segments with the same reason share a line."""
     for _key, same in groupby(found, lambda one: (one.topic, one.partition, one.detail)):
-        group = list(same)
-        values = {"type": "left_out"} | left_out_values(group)
-        first, last = values["first_offset"], values["last_offset"]
-        where = "" if first is None else f" offsets {first} to {'the end' if last is None else last},"
-        words = (
-            f"    {group[0].topic}-{group[0].partition}: not read:{where} {values['num_bytes']} bytes in "
-            f"{counted(len(group), 'file')}: {group[0].detail}"
-        )
-        yield Line(values, words)
+        yield left_out_line(list(same))
 
 
 def _summary(made: Plan, query: Query) -> Line:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.jobs import (
-    add_progress_option,
-    delayed_progress,
-    is_drawn,
-    size_words,
-)
+from kafka_segments.cli.jobs import SECONDS_BEFORE, add_progress_option, shown_progress, size_words
 from kafka_segments.cli.output import Line, line_values, print_lines
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
@@ -85,10 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.salvage.salvaging import salvage
 
     sources, destination = _paths(arguments)
-    is_bar = is_drawn(arguments)
     places = places_of(arguments)
-    with ExitStack() as stack:
-        progress = delayed_progress(stack, "reading", draw=is_bar, verb="salvage")
+    with shown_progress(arguments, "reading", wait=SECONDS_BEFORE) as progress:
         found = salvage(
             sources,
             destination,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import refuse_other_file
-from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
-from kafka_segments.cli.output import print_lines
+from kafka_segments.cli.jobs import add_progress_option, shown_progress, size_words
+from kafka_segments.cli.output import Line, csv_text, print_lines, table_lines
 from kafka_segments.cli.sources import GivenFile, files_of, places_of
+from kafka_segments.cli.text import counted
 from kafka_segments.core.codecs import CODEC_NAMES, check_level
 from kafka_segments.core.formats import EXPERIMENTAL_MAGICS, MAGICS
 from kafka_segments.core.formats.entries import Damage
@@ -22,7 +24,8 @@ from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.query.option_values import size_from
 
 if TYPE_CHECKING:
-    from kafka_segments.sizes import Form, MeasuredFile
+    from kafka_segments.core.io.jobs import Progress
+    from kafka_segments.sizes import Form, FormSize, MeasuredFile, SizeReport
 
 __all__ = ["add_parser", "run"]
 
@@ -31,6 +34,7 @@ _LARGEST_WHOLE = 16 << 20
 _SECONDS = 3.0  # with those of opening the segments
 _NUM_SHOWN = 10  # damaged places
 _to_bytes = size_from(1)
+_TITLES = ("format", "bytes", "ratio", "records a batch", "encode s", "decode s")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -96,7 +100,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.cli.size_lines import report_csv, report_lines
     from kafka_segments.sizes import measure_sizes
 
     started = time.monotonic()
@@ -111,18 +114,18 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         if "seconds" in limits:
             stack.enter_context(console.waiting("measuring a sample"))
-            progress = _ignore
+            progress: Progress = _ignore
         else:
-            progress = JobProgress(stack, "the encoders", draw=is_drawn(arguments), verb="sizes").show
+            progress = stack.enter_context(shown_progress(arguments, "the encoders"))
         report = measure_sizes(
             files, forms, **limits, seed=arguments.seed, on_finding=findings, progress=progress
         )
     findings.say_rest()
     with console.printing():
         if arguments.format == "csv":
-            console.write(report_csv(report).encode())
+            console.write(_csv(report).encode())
         else:
-            print_lines(report_lines(report, arguments.seed), arguments.format)
+            print_lines(_lines(report, arguments.seed), arguments.format)
     return max(status, console.FINDINGS if report.tally.num_damaged else console.CLEAN)
 
 
@@ -235,3 +238,133 @@ def _refuse(file: GivenFile) -> None:
         raise OptionError("standard input cannot be sampled in several places: give a file")
     if file.segment is None:
         refuse_other_file(file.path)
+
+
+def _csv(report: SizeReport) -> str:
+    """Return the sizes as CSV."""
+    more = {"num_source_bytes": _whole(report.num_bytes.value), "is_sample": int(report.sample is not None)}
+    rows = [_values(size) | more for size in report.sizes]
+    return csv_text(list(rows[0]), (list(row.values()) for row in rows))
+
+
+def _lines(report: SizeReport, seed: int) -> Iterator[Line]:
+    """Yield what is printed of a report.
+
+    Args:
+        report: the report, of at least one form.
+        seed: of the sample.
+    """
+    from kafka_segments.write.convert import LOSSES
+
+    yield from _source_lines(report)
+    yield from _sample_lines(report, seed)
+    yield Line(None, "")
+    head, rule, *rows = table_lines(_TITLES, [_row(size, report) for size in report.sizes])
+    yield from (Line(None, words) for words in (head, rule))
+    for size, words in zip(report.sizes, rows, strict=True):
+        yield Line({"type": "size"} | _values(size), words)
+    yield Line(None, "")
+    for magic in sorted({size.form.magic for size in report.sizes}):
+        losses = report.losses(magic)
+        for what in filter(losses.get, LOSSES):
+            words = f"magic {magic} would lose {losses[what]} {what}: {LOSSES[what]}"
+            yield Line({"type": "loss", "magic": magic, "what": what, "num": losses[what]}, words)
+    if report.tally.num_refused:
+        number = round(report.tally.num_refused * report.scale)
+        yield Line(None, f"batches left out because Kafka would refuse to write them again: {number}")
+
+
+def _source_lines(report: SizeReport) -> Iterator[Line]:
+    tally, num_bytes = report.tally, report.num_bytes
+    codecs, magics = (
+        {str(name): round(count * report.scale) for name, count in sorted(counts.items())}
+        for counts in (tally.codecs, tally.magics)
+    )
+    values = {
+        "type": "source",
+        "num_files": report.num_files,
+        "num_file_bytes": report.num_file_bytes,
+        "num_bytes": _whole(num_bytes.value),
+        "num_bytes_half_width": _whole(num_bytes.half_width),
+        "num_batches": round(tally.num_batches * report.scale),
+        "num_single_record_batches": round(tally.num_single * report.scale),
+        "num_records": round(tally.num_records * report.scale),
+        "batches_by_compression": codecs,
+        "batches_by_magic": magics,
+        "num_damaged_places_read": tally.num_damaged,
+        "num_refused_batches": round(tally.num_refused * report.scale),
+    }
+    yield Line(
+        values,
+        f"{counted(report.num_files, 'segment')} of {report.num_file_bytes} bytes, "
+        f"{'about ' if num_bytes.half_width else ''}{_whole(num_bytes.value)} of them in batches: "
+        f"{tally.num_records / max(tally.num_batches, 1):.4g} records a batch, "
+        f"{tally.num_single / max(tally.num_batches, 1):.1%} of batches hold one record",
+    )
+    by_codec = ", ".join(f"{name} {count}" for name, count in codecs.items())
+    by_magic = ", ".join(f"magic {name} {count}" for name, count in magics.items())
+    yield Line(None, f"batches, messages and wrappers: {by_codec or 'none'}; {by_magic or 'no magic'}")
+
+
+def _sample_lines(report: SizeReport, seed: int) -> Iterator[Line]:
+    sample, num_read = report.sample, report.tally.num_bytes
+    if sample is None:
+        yield Line(None, "everything was read: numbers of bytes are exact")
+        return
+    values = {
+        "type": "sample",
+        "num_bytes": num_read,
+        "num_stretches": len(sample.found),
+        "num_all_stretches": len(sample.frame),
+        "len_stretch": sample.frame.len_stretch,
+        "seed": seed,
+        "is_precise": sample.is_precise,
+    }
+    share = num_read / report.num_bytes.value if report.num_bytes.value else 0.0
+    why = "" if sample.is_precise else "; more time (--seconds) makes it more precise"
+    yield Line(
+        values,
+        f"a SAMPLE was read, {size_words(num_read)} ({share:.2%}) in {len(sample.found)} of "
+        f"{len(sample.frame)} stretches of {sample.frame.len_stretch} bytes, seed {seed}: all numbers are "
+        f"estimates, ± is half of a 99 % interval{why}; --whole reads everything",
+    )
+
+
+def _values(size: FormSize) -> dict[str, Any]:
+    form = size.form
+    return {
+        "magic": form.magic,
+        "compression": form.compression,
+        "level": form.used_level,
+        "batch_size": form.batch_size,
+        "num_bytes": _whole(size.num_bytes.value),
+        "num_bytes_half_width": _whole(size.num_bytes.half_width),
+        "ratio": _rounded(size.ratio.value),
+        "ratio_half_width": _rounded(size.ratio.half_width),
+        "records_per_batch": _rounded(size.records_per_batch),
+        "encode_seconds": _rounded(size.encode_seconds),
+        "decode_seconds": _rounded(size.decode_seconds),
+    }
+
+
+def _whole(value: float) -> int | None:
+    return round(value) if math.isfinite(value) else None
+
+
+def _rounded(value: float) -> float | None:
+    return float(f"{value:.4g}") if math.isfinite(value) else None
+
+
+def _row(size: FormSize, report: SizeReport) -> tuple[str, ...]:
+    form, relative = size.form, size.num_bytes.relative
+    level = "" if form.level is None else f":{form.level}"
+    batches = "" if form.batch_size is None else f", batches of {form.batch_size}"
+    interval = f" ± {relative:.1%}" if relative <= 1 else " ± over 100%"
+    return (
+        f"magic {form.magic}, {form.compression}{level}{batches}",
+        f"{_whole(size.num_bytes.value)}{interval if report.sample else ''}",
+        f"{size.ratio.value:.3f}",
+        f"{size.records_per_batch:.4g}",
+        f"{size.encode_seconds:.4g}",
+        f"{size.decode_seconds:.4g}",
+    )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console, parsing
-from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn
+from kafka_segments.cli.jobs import SECONDS_BEFORE, add_progress_option, shown_progress
 from kafka_segments.cli.output import Line, print_lines
 from kafka_segments.cli.selection import add_selection_options, conditions_of
 from kafka_segments.cli.sources import places_of
@@ -67,10 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     asked = conditions_of(arguments)
     end = NO_END if asked.end is None else asked.end
     wanted = SliceRange(asked.start or 0, end, asked.since, asked.until)
-    is_bar = is_drawn(arguments)
     places = places_of(arguments)
-    with ExitStack() as stack:
-        progress = delayed_progress(stack, "reading", draw=is_bar, verb="slice")
+    with shown_progress(arguments, "reading", wait=SECONDS_BEFORE) as progress:
         found = slice_partition(
             arguments.source, arguments.destination, wanted, places=places, progress=progress
         )

@@ -12,8 +12,8 @@ from typing import Any
 
 from kafka_segments.cli import console, parsing
 from kafka_segments.cli.input_check import checked_file, is_single_file
-from kafka_segments.cli.jobs import add_progress_option, delayed_progress, is_drawn, size_words
-from kafka_segments.cli.output import Line, attributes_of, line_values, print_lines
+from kafka_segments.cli.jobs import SECONDS_BEFORE, add_progress_option, shown_progress, size_words
+from kafka_segments.cli.output import Line, finding_line, print_lines
 from kafka_segments.cli.sources import places_of
 from kafka_segments.cli.text import counted
 from kafka_segments.core.io.filesystems import Places
@@ -21,7 +21,7 @@ from kafka_segments.core.io.storage import Source, open_source
 from kafka_segments.errors import KafkaFormatError, OptionError, StoreError
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.discovery import discover
-from kafka_segments.log.findings import Finding, copy_words, error_words, worst_first
+from kafka_segments.log.findings import Finding, copy_words, worst_first
 from kafka_segments.log.model import PartitionCopy, StoredSegment
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.option_values import size_from
@@ -122,7 +122,6 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     options = _options(arguments)
-    is_bar = is_drawn(arguments)
     places = places_of(arguments, keep_cache=False)
     summary = VerifySummary()
     summary.notes += _not_checked(options)
@@ -133,8 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
         with ExitStack() as stack:
             for source in inputs:
                 stack.callback(source.close)
-            progress = delayed_progress(stack, "verification", draw=is_bar, verb="verify")
-            show = _Shown(progress, sum(one.num_bytes for one in subjects))
+            progress = shown_progress(arguments, "verification", wait=SECONDS_BEFORE)
+            show = _Shown(stack.enter_context(progress), sum(one.num_bytes for one in subjects))
             for subject in subjects:
                 reading = SegmentReading(places, partial(_open_single, inputs) if subject.is_single else None)
                 found = iter_findings(
@@ -280,7 +279,7 @@ def _lines(found: Iterable[Finding], arguments: argparse.Namespace) -> Iterator[
             yield Line(None, words)
         for one in findings:
             command = _command_of(one, arguments)
-            yield Line(_values(one) | {"command": command}, _finding_words(one))
+            yield finding_line(one, command=command)
             if command is not None:
                 yield Line(None, f"  to end it: {command}")
 
@@ -298,35 +297,12 @@ def _by_copies(found: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
             yield copy_words(folder, findings) if topic else "", sorted(findings, key=worst_first)
 
 
-def _finding_words(finding: Finding) -> str:
-    """Return a finding in a line: place, check, what is wrong, offsets."""
-    detail = finding.detail if finding.damage is None else error_words(finding.damage.error)
-    offsets = ""
-    if finding.first_offset is not None:
-        last = finding.last_offset
-        offsets = f" [offsets {finding.first_offset} to {'?' if last is None else last}]"
-    return f"{finding.place if finding.path else ''}: {finding.check}: {detail}{offsets}"
-
-
 def _command_of(finding: Finding, arguments: argparse.Namespace) -> str | None:
     """What ends the transaction that a finding is about."""
     if finding.check not in _HANGING or finding.first_offset is None or not finding.topic:
         return None
     first = finding.first_offset
     return abort_command(finding.topic, finding.partition, first, arguments.bootstrap_server)
-
-
-def _values(finding: Finding) -> dict[str, Any]:
-    return line_values(
-        "finding",
-        finding,
-        "check",
-        topic=finding.topic or None,
-        partition=None if finding.partition < 0 else finding.partition,
-        **attributes_of(finding, "path", "position", "end_position", "first_offset", "last_offset"),
-        error=None if finding.error is None else type(finding.error).__name__,
-        detail=finding.detail,
-    )
 
 
 def _summary_values(summary: VerifySummary, options: VerifyOptions) -> dict[str, Any]:

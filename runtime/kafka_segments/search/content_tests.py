@@ -7,9 +7,10 @@ looks for that first, in whole batches, and decodes only those that have it.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from kafka_segments.core.formats.entries import Record
 from kafka_segments.errors import DecodeError, OptionError
@@ -38,30 +39,31 @@ _TOKEN = re.compile(
 )
 
 
-class ContentTest(Protocol):
+class ContentTest(ABC):
     """Test of a record's content."""
 
     @property
+    @abstractmethod
     def needle(self) -> bytes | None:
         """Bytes that a record which passes contains in one piece; None if there are none to name."""
-        ...
 
     @property
+    @abstractmethod
     def words(self) -> str:
         """The test in words."""
-        ...
 
+    @abstractmethod
     def holds(self, record: Record) -> bool:
         """Return whether a record passes."""
-        ...
 
     def find_raw(self, data: bytes, start: int = 0) -> tuple[int, int] | None:
         """Return where bytes that may belong to such a record next stand in damaged data, if anywhere."""
-        ...
+        at = data.find(self.needle, start) if self.needle else -1
+        return None if at < 0 else (at, at + len(self.needle or b""))
 
 
 @dataclass(frozen=True, slots=True)
-class HasKey:
+class HasKey(ContentTest):
     """Test for a key."""
 
     key: bytes
@@ -77,12 +79,9 @@ class HasKey:
     def holds(self, record: Record) -> bool:
         return record.key == self.key
 
-    def find_raw(self, data: bytes, start: int = 0) -> tuple[int, int] | None:
-        return _find(data, self.key, start)
-
 
 @dataclass(frozen=True, slots=True)
-class Contains:
+class Contains(ContentTest):
     """Test for bytes that occur in a record."""
 
     data: bytes
@@ -99,12 +98,9 @@ class Contains:
     def holds(self, record: Record) -> bool:
         return any(self.data in one for one in _parts(record, self.part))
 
-    def find_raw(self, data: bytes, start: int = 0) -> tuple[int, int] | None:
-        return _find(data, self.data, start)
-
 
 @dataclass(frozen=True, slots=True)
-class MatchesPattern:
+class MatchesPattern(ContentTest):
     """Test for a regular expression of Python's module `re`, over bytes."""
 
     pattern: re.Pattern[bytes]
@@ -127,7 +123,7 @@ class MatchesPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class HasHeader:
+class HasHeader(ContentTest):
     """Test for a header with a name, and a value unless that is None."""
 
     name: bytes
@@ -144,12 +140,9 @@ class HasHeader:
     def holds(self, record: Record) -> bool:
         return any(name == self.name and self.value in {None, value} for name, value in record.headers)
 
-    def find_raw(self, data: bytes, start: int = 0) -> tuple[int, int] | None:
-        return _find(data, self.needle or b"", start)
-
 
 @dataclass(frozen=True, slots=True)
-class HasJson:
+class HasJson(ContentTest):
     """Test of a value, or a key, that is a JSON document; anything else does not pass."""
 
     test: JsonTest
@@ -170,9 +163,6 @@ class HasJson:
             return data is not None and self.test.holds(read_json(data))
         except DecodeError:
             return False
-
-    def find_raw(self, data: bytes, start: int = 0) -> tuple[int, int] | None:  # noqa: ARG002
-        return None
 
 
 def needle_in(pattern: re.Pattern[bytes]) -> bytes | None:
@@ -209,11 +199,6 @@ def _parts(record: Record, part: Part) -> Iterator[bytes]:
             yield name
             if value is not None:
                 yield value
-
-
-def _find(data: bytes, needle: bytes, start: int) -> tuple[int, int] | None:
-    at = data.find(needle, start) if needle else -1
-    return None if at < 0 else (at, at + len(needle))
 
 
 def _shown(data: bytes) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_segments.core.codecs.bounds import content_bound
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import WINDOW_SIZE, Source
 from kafka_segments.core.segment.records.batch_records import Rows, open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan
@@ -24,6 +25,8 @@ from kafka_segments.errors import (
     SegmentOrderError,
     raise_unless_file_at_fault,
 )
+from kafka_segments.log.index_claims import is_before, position_of, read_claims
+from kafka_segments.log.model import StoredSegment
 from kafka_segments.search.conditions import Conditions
 from kafka_segments.search.found import EntryPlace, Finds, FoundRecord, SearchCounts, UndecidedPlace
 from kafka_segments.search.raw_search import search_damage
@@ -32,7 +35,7 @@ from kafka_segments.search.time_bound import TimeBound
 if TYPE_CHECKING:
     from kafka_segments.search.candidate_batches import CandidateBatches
 
-__all__ = ["Checked", "SegmentSearch"]
+__all__ = ["Checked", "SegmentSearch", "position_to_begin"]
 
 Checked = Literal["candidates", "all", "none"]
 """Of which batches checksums are computed: those that may hold a record, all, or none."""
@@ -248,3 +251,34 @@ class SegmentSearch:
 
 def _is_negative(batch: Batch) -> bool:
     return batch.base_offset is not None and batch.base_offset < 0
+
+
+def position_to_begin(
+    places: Places,
+    segment: StoredSegment,
+    source: Source,
+    conditions: Conditions,
+    unused: list[KafkaFormatError],
+) -> int | None:
+    """Return a position before which no record is looked for; None if none is in the whole segment.
+
+    Entries of indexes are verified in the log before they exclude anything; see `log.index_claims`.
+
+    Args:
+        places: opens the indexes.
+        segment: the segment.
+        source: its bytes.
+        conditions: those on offsets and times count.
+        unused: receives the errors of indexes that are wrong.
+    """
+    start = conditions.start
+    if conditions.since is not None:
+        claims = read_claims(places, segment, conditions.since, unused)
+        if claims.is_all:
+            return None
+        if claims.before is not None:
+            start = max(claims.before + 1, claims.before + 1 if start is None else start)
+    if start is None or start <= segment.base_offset:
+        return 0
+    position = position_of(places, segment, start, unused)
+    return position if is_before(source, position, start) else 0

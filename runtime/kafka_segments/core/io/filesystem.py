@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar
 
 from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import ReadError
@@ -65,26 +66,17 @@ class FileSystem(Protocol):
         ...
 
 
-@runtime_checkable
-class _Lender(Protocol):
-    """Source of a file that compiled code may read by its descriptor.
+def lend_file(source: Source, position: int, size: int) -> int:
+    """Return a descriptor of a source's file, for compiled code that reads a part next, in order.
 
     The source accounts for the part as if it had read it, so that pages of the page cache are given back.
     What the code cannot read, the source reads then, and finds out why.
-    """
-
-    def lend(self, position: int, size: int) -> int:
-        """Return a descriptor for reading a part next, in order, by `pread`; -1 if that is not possible."""
-        ...
-
-
-def lend_file(source: Source, position: int, size: int) -> int:
-    """Return a descriptor of a source's file, for compiled code that reads a part next, in order.
 
     Returns:
         The descriptor; -1 if the source has to be read by its methods.
     """
-    return source.lend(position, size) if isinstance(source, _Lender) else -1
+    lend: Callable[[int, int], int] | None = getattr(source, "lend", None)
+    return -1 if lend is None else lend(position, size)
 
 
 class Handle:

@@ -21,6 +21,11 @@ __all__ = ["compile_glob", "expand", "is_glob"]
 _SPECIAL = frozenset("{}[]*?\\")  # SparkHadoopUtil.isGlobPath
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/{1,2}[^/{}\[\]*?\\]*")
 
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.)|\[(?P<negation>[\^!]?)(?P<set>(?:\\.|[^]\\])*)\]|(?P<plain>.)", re.DOTALL
+)
+_MEMBER = re.compile(r"(-)|\\?(.)", re.DOTALL)
+
 
 def is_glob(path: str) -> bool:
     """Whether a path has special characters of patterns."""
@@ -37,69 +42,47 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
         >>> bool(compile_glob("0*.{log,index}").fullmatch("00.log"))
         True
     """
-    return _Translation(pattern).compiled()
+    found, depth = [], 0
+    for token in _TOKEN.finditer(pattern):
+        plain = token["plain"]
+        if token["escaped"] is not None:
+            found.append(re.escape(token["escaped"]))
+        elif plain is None:
+            found.append(_set_of(pattern, token))
+        elif plain in "\\[":
+            raise _invalid(pattern, f"{_missing_in(pattern[token.start() :])} is missing")
+        elif plain == "," and depth:
+            found.append("|")
+        elif plain == "{" or (plain == "}" and depth):
+            depth += 1 if plain == "{" else -1
+            found.append("(?:" if plain == "{" else ")")
+        else:
+            found.append({"*": ".*", "?": "."}.get(plain) or re.escape(plain))
+    if depth:
+        raise _invalid(pattern, "a brace is not closed")
+    return re.compile("".join(found), re.DOTALL)
 
 
-class _Translation:
-    """Translation of a pattern to a regular expression."""
+def _set_of(pattern: str, token: re.Match[str]) -> str:
+    """Translate a set; characters special in Python only are escaped."""
+    members = _MEMBER.sub(lambda one: one[1] or re.escape(one[2]), token["set"])
+    found = f"[{'^' if token['negation'] else ''}{members}]"
+    try:
+        re.compile(found)
+    except re.error as error:
+        raise _invalid(pattern, f"the set in brackets is invalid ({error})") from error
+    return found
 
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-        self._rest = iter(pattern)
-        self._out: list[str] = []
-        self._depth = 0
 
-    def compiled(self) -> re.Pattern[str]:
-        for character in self._rest:
-            if character == "\\":
-                self._out.append(re.escape(self._following("a character after the backslash")))
-            elif character == "[":
-                self._out.append(self._set())
-            else:
-                self._out.append(self._plain(character))
-        if self._depth:
-            raise self._wrong("a brace is not closed")
-        return re.compile("".join(self._out), re.DOTALL)
+def _missing_in(rest: str) -> str:
+    """What a pattern lacks that ends within a set, or with a backslash."""
+    if (len(rest) - len(rest.rstrip("\\"))) % 2:
+        return "a character after the backslash"
+    return "what is in the brackets" if rest in {"[", "[^", "[!"} else "the closing bracket"
 
-    def _plain(self, character: str) -> str:
-        if character == "{":
-            self._depth += 1
-            return "(?:"
-        if character == "}" and self._depth:
-            self._depth -= 1
-            return ")"
-        if character == "," and self._depth:
-            return "|"
-        return {"*": ".*", "?": "."}.get(character) or re.escape(character)
 
-    def _set(self) -> str:
-        """Translate a set after its bracket; characters special in Python only are escaped."""
-        found = ["["]
-        character = self._following("what is in the brackets")
-        if character in "^!":
-            found.append("^")
-            character = self._following("what is in the brackets")
-        while character != "]":
-            if character == "\\":
-                character = self._following("a character after the backslash")
-                found.append(re.escape(character))
-            else:
-                found.append(character if character == "-" else re.escape(character))
-            character = self._following("the closing bracket")
-        try:
-            re.compile("".join(found) + "]")
-        except re.error as error:
-            raise self._wrong(f"the set in brackets is invalid ({error})") from error
-        return "".join(found) + "]"
-
-    def _following(self, what: str) -> str:
-        character = next(self._rest, None)
-        if character is None:
-            raise self._wrong(f"{what} is missing")
-        return character
-
-    def _wrong(self, detail: str) -> OptionError:
-        return OptionError(f"the pattern {self._pattern!r} is invalid: {detail}")
+def _invalid(pattern: str, detail: str) -> OptionError:
+    return OptionError(f"the pattern {pattern!r} is invalid: {detail}")
 
 
 def expand(places: Places, pattern: str) -> list[FileEntry]:

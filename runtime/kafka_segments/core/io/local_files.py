@@ -18,11 +18,11 @@ import sys
 import threading
 from functools import cache
 from operator import attrgetter
-from typing import Any
 
-from kafka_segments.core.io.filesystem import FileEntry, PlacedSource, lend_file
+from kafka_segments.core.io.file_source import FileSource, identity_of
+from kafka_segments.core.io.filesystem import FileEntry, PlacedSource
 from kafka_segments.core.io.loggers import get_logger
-from kafka_segments.core.io.storage import Source, open_source
+from kafka_segments.core.io.storage import open_source
 from kafka_segments.errors import ReadError
 
 __all__ = ["LocalFiles", "LocalSource", "is_locked", "resident_pages"]
@@ -30,9 +30,6 @@ __all__ = ["LocalFiles", "LocalSource", "is_locked", "resident_pages"]
 _log = get_logger(__name__)
 
 _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
-_CACHESTAT = 451  # on all architectures that Python has wheels for
-_Part = ctypes.c_uint64 * 2
-_Counts = ctypes.c_uint64 * 5  # cached, dirty, under writeback, evicted, recently evicted
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
 _LEN_BLOCK = 32 << 20  # is asked about at once
 _LEN_FOLIO = 4 << 20  # pages are dropped in whole folios only: some are dropped twice
@@ -75,14 +72,9 @@ class LocalFiles:
 
     def open(self, path: str, end: int | None = None) -> PlacedSource:  # noqa: ARG002
         """Open a file for reading; the kernel reads ahead, and `end` is ignored."""
-        source = open_source(path, only_files=True)
-        try:
-            status = os.fstat(source.descriptor) if source.descriptor >= 0 else os.stat(path)
-            identity = _identity_of(status)
-            return LocalSource(source, identity, None if self._keep_cache else status)
-        except OSError as error:
-            source.close()
-            raise _cannot_list(path, error) from error
+        source = open_source(path, only_files=True, kind=FileSource if self._keep_cache else LocalSource)
+        assert isinstance(source, FileSource)
+        return source
 
 
 def is_locked(path: str) -> bool:
@@ -126,11 +118,7 @@ def _listed(found: os.DirEntry[str]) -> FileEntry | None:
 def _entry_of(path: str, name: str, status: os.stat_result) -> FileEntry:
     is_directory = stat.S_ISDIR(status.st_mode)
     size = 0 if is_directory else status.st_size
-    return FileEntry(path, name, is_directory, size, status.st_mtime_ns, _identity_of(status))
-
-
-def _identity_of(status: os.stat_result) -> str:
-    return f"{status.st_dev}:{status.st_ino}"
+    return FileEntry(path, name, is_directory, size, status.st_mtime_ns, identity_of(status))
 
 
 def _cannot_list(path: str, error: OSError) -> ReadError:
@@ -149,30 +137,20 @@ def resident_pages(descriptor: int, position: int, size: int) -> bytes:
         position: of the start of a page.
         size: bytes.
     """
-    num_pages, libc = -(-size // mmap.PAGESIZE), _libc()
-    # Since Linux 6.5 counting is 20 times faster than listing, and mostly all or no pages are cached.
-    counts = _Counts()
-    failed = libc.syscall(_CACHESTAT, descriptor, _Part(position, size), counts, 0)
-    if not failed and counts[0] in (0, num_pages):
-        return bytes([counts[0] > 0]) * num_pages
-    states = ctypes.create_string_buffer(num_pages)
+    states = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
     try:
         # The map is never accessed, so that a bad sector cannot end the process.
         with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, offset=position) as part:
             address = ctypes.addressof(ctypes.c_char.from_buffer(part))
-            failed = libc.mincore(address, size, states)
+            failed = _libc().mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), states)
     except (OSError, ValueError):  # no memory for the map, or the file has shrunk
         failed = -1
-    return _CACHED * num_pages if failed else states.raw.translate(_LOWEST_BIT)
+    return _CACHED * len(states) if failed else states.raw.translate(_LOWEST_BIT)
 
 
 @cache
-def _libc() -> Any:
-    libc = ctypes.CDLL(None)
-    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
-    libc.syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
-    libc.syscall.restype = ctypes.c_long
-    return libc
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def _tidy_flags(descriptor: int, status: os.stat_result) -> int | None:
@@ -195,24 +173,14 @@ def _may_know(descriptor: int, status: os.stat_result) -> bool:
     return is_owner or os.access(f"/proc/self/fd/{descriptor}", os.W_OK, effective_ids=True)
 
 
-class LocalSource:
-    """A `PlacedSource` of a local file.
+class LocalSource(FileSource):
+    """A local file whose pages that are brought into the page cache are dropped, where that is possible."""
 
-    Args:
-        source: the open file, closed with this.
-        identity: of the file, see `FileEntry`.
-        status: of the file, to drop pages that are brought into the page cache; None keeps them.
-    """
-
-    is_memory = False
-
-    def __init__(self, source: Source, identity: str, status: os.stat_result | None) -> None:
-        self._source = source
-        self.name, self.size, self.identity = source.name, source.size, identity
-        is_tidied = status is not None and source.descriptor >= 0 and 0 < source.size <= _LARGEST
-        self._flags = _tidy_flags(source.descriptor, status) if is_tidied and status is not None else None
+    def __init__(self, name: str, descriptor: int, status: os.stat_result) -> None:
+        super().__init__(name, descriptor, status)
+        self._flags = _tidy_flags(descriptor, status) if 0 < self.size <= _LARGEST else None
         # A byte a page: 0 if it was not cached before; 1 if it was, or is not known.
-        self._pages = bytearray(_CACHED) * (-(-source.size // mmap.PAGESIZE) if self._flags == 0 else 0)
+        self._pages = bytearray(_CACHED) * (-(-self.size // mmap.PAGESIZE) if self._flags == 0 else 0)
         self._asked: set[int] = set()  # numbers of blocks
         self._last = 0  # position of the last window
         self._lock = threading.Lock()
@@ -222,7 +190,7 @@ class LocalSource:
         """Descriptor for reads anywhere in the file; -1 if their pages could not be dropped."""
         if self._flags == 0:
             self._ask(0, self.size)
-        return -1 if self._flags else self._source.descriptor
+        return -1 if self._flags else self._descriptor
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         """Read exactly `size` bytes."""
@@ -230,27 +198,17 @@ class LocalSource:
 
     def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
         """Read exactly `size` bytes, into the buffer if all can be read at once."""
-        if self._flags is None:
-            return self._source.window(position, size, buffer)
-        view = buffer[:size]
         self._begin(position, size)
-        try:
-            if os.preadv(self._source.descriptor, [view], position, self._flags) == size:
-                return view
-        except OSError:
-            pass  # the plain file finds the unreadable block
-        return self._source.read(position, size)
+        return super().window(position, size, buffer)
 
     def lend(self, position: int, size: int) -> int:
         """Return a descriptor for reading a part next, in order, by `pread`; -1 if pages would stay."""
-        if self._flags:
-            return -1
         self._begin(position, size)
-        return lend_file(self._source, position, size)
+        return -1 if self._flags else self._descriptor
 
     def _begin(self, position: int, size: int) -> None:
         """Prepare reading of a part, from its beginning to its end, and drop pages before it."""
-        if self._flags == 0 and self._source.descriptor >= 0:
+        if self._flags == 0 and self._descriptor >= 0:
             self._ask(position, position + size + _LEN_READ_AHEAD)
             self._drop(self._last - _LEN_FOLIO, position // mmap.PAGESIZE)
             self._last = position
@@ -262,7 +220,7 @@ class LocalSource:
                 if block not in self._asked:
                     self._asked.add(block)
                     start = block * _LEN_BLOCK
-                    found = resident_pages(self._source.descriptor, start, min(_LEN_BLOCK, self.size - start))
+                    found = resident_pages(self._descriptor, start, min(_LEN_BLOCK, self.size - start))
                     page = start // mmap.PAGESIZE
                     self._pages[page : page + len(found)] = found
 
@@ -273,14 +231,16 @@ class LocalSource:
             page = self._pages.find(1, start, last)
             page = last if page < 0 else page
             first, size = start * mmap.PAGESIZE, (page - start) * mmap.PAGESIZE
-            os.posix_fadvise(self._source.descriptor, first, size, os.POSIX_FADV_DONTNEED)
+            os.posix_fadvise(self._descriptor, first, size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
         """Drop all pages, also those that the kernel has read ahead."""
-        if self._source.descriptor >= 0:
+        if self._descriptor >= 0:
             self._drop(0, len(self._pages))
-        self._source.close()
+        super().close()
 
     def __del__(self) -> None:
-        if getattr(self, "_flags", None) is not None:
+        if getattr(self, "_flags", None) is None:
+            super().__del__()
+        else:
             self.close()

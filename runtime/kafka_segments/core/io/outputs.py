@@ -22,14 +22,13 @@ from kafka_segments.errors import OptionError, OutputError
 
 __all__ = [
     "OutputFile",
-    "add_directories",
     "check_absent",
     "check_replaceable",
     "hidden_sibling",
     "hidden_stem",
     "make_directories",
     "make_directory",
-    "move_files",
+    "move_into",
     "names_in",
     "output_errors",
     "path_of",
@@ -213,7 +212,7 @@ class OutputFile:
             os.unlink(self.path)
 
 
-def publish_files(files: list[tuple[str, str]]) -> None:
+def publish_files(files: Sequence[tuple[str, str]]) -> None:
     """Rename complete files to their destinations, in order; all of them or none.
 
     Args:
@@ -223,28 +222,38 @@ def publish_files(files: list[tuple[str, str]]) -> None:
         OutputError: a destination exists meanwhile, or the disk fails.
     """
     check_not_ended()
-    done: list[str] = []
+    _rename_all([(source, destination, destination) for source, destination in files])
+
+
+def _rename_all(renames: Sequence[tuple[str, str, str]]) -> None:
+    """Rename files or directories to free names, in order, and fsync that; all of them or none.
+
+    Args:
+        renames: path, new path in one directory, and path for errors of each.
+    """
+    done: list[tuple[str, str]] = []
     try:
-        for source, destination in files:
-            with output_errors(destination):
-                _rename_new(source, destination)
-            done.append(destination)
-        with output_errors(files[-1][1]):
-            sync_directory(os.path.dirname(files[-1][1]) or ".")
+        for source, destination, named in renames:
+            with output_errors(named):
+                _rename_new(source, destination, named)
+            done.append((destination, source))
+        for _source, destination, named in renames[-1:]:
+            with output_errors(named):
+                sync_directory(os.path.dirname(destination) or ".")
     except BaseException:
-        for destination in reversed(done):
+        for destination, source in reversed(done):
             with suppress(OSError):
-                os.unlink(destination)
+                os.rename(destination, source)
         raise
 
 
-def _rename_new(source: str, destination: str) -> None:
+def _rename_new(source: str, destination: str, named: str) -> None:
     """Rename without replacing: creating a link fails if the destination exists."""
     try:
         os.link(source, destination)
-    except OSError:  # it exists, or this is a file system without hard links
+    except OSError:  # it exists, or this is a directory, or a file system without hard links
         if os.path.lexists(destination):
-            raise OutputError("another program created it meanwhile", path=destination) from None
+            raise OutputError("another program created it meanwhile", path=named) from None
         os.rename(source, destination)
         return
     os.unlink(source)
@@ -294,48 +303,22 @@ def names_in(path: str, named: str) -> list[str]:
         return sorted(os.listdir(path))
 
 
-def move_files(source: str, destination: str, names: Sequence[str]) -> None:
-    """Rename files from one directory to another, in which these names are free, and fsync that.
-
-    Raises:
-        OutputError: one cannot be renamed.
-    """
-    for name in names:
-        with output_errors(os.path.join(destination, name)):
-            os.rename(os.path.join(source, name), os.path.join(destination, name))
-    with output_errors(destination):
-        sync_directory(destination)
-
-
-def add_directories(source: str, destination: str, named: str, names: Sequence[str]) -> None:
-    """Rename complete directories into one that is there, one by one; all of them or none.
+def move_into(source: str, destination: str, named: str, names: Sequence[str]) -> None:
+    """Rename complete files or directories into a directory, one by one, and fsync that; all of them or none.
 
     A process that is killed in between leaves those that were renamed.
 
     Args:
         source: directory that they are in.
         destination: without links.
-        named: path for errors.
-        names: of the directories.
+        named: path of the destination for errors.
+        names: of the files or directories.
 
     Raises:
         OutputError: one is there meanwhile, or the disk fails.
     """
-    done: list[str] = []
-    try:
-        for name in names:
-            if os.path.lexists(os.path.join(destination, name)):
-                raise OutputError("another program created it meanwhile", path=os.path.join(named, name))
-            with output_errors(os.path.join(named, name)):
-                os.rename(os.path.join(source, name), os.path.join(destination, name))
-            done.append(name)
-        with output_errors(named):
-            sync_directory(destination)
-    except BaseException:
-        for name in reversed(done):
-            with suppress(OSError):
-                os.rename(os.path.join(destination, name), os.path.join(source, name))
-        raise
+    join = os.path.join
+    _rename_all([(join(source, name), join(destination, name), join(named, name)) for name in names])
 
 
 def replace_directory(path: str, destination: str, named: str) -> None:

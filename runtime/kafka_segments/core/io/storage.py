@@ -16,10 +16,11 @@ import stat
 import sys
 import tempfile
 import threading
-import warnings
 from typing import Any, BinaryIO, Protocol
 
-from kafka_segments.core.io.file_errors import (
+from kafka_segments.core.io.file_source import (
+    BLOCK_SIZE,
+    FileSource,
     cannot_open,
     check_ends,
     check_regular,
@@ -31,7 +32,6 @@ from kafka_segments.errors import OptionError, ReadError
 
 __all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "in_memory", "open_source"]
 
-BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
 
 
@@ -86,79 +86,6 @@ class _Bytes:
 
     def close(self) -> None:
         self._view = memoryview(b"")
-
-
-class _File:
-    """Source of a file, by a descriptor that it owns."""
-
-    is_memory = False
-
-    def __init__(self, name: str, descriptor: int, status: os.stat_result | None = None) -> None:
-        self.name = name
-        self.descriptor = descriptor
-        status = os.fstat(descriptor) if status is None else status
-        is_disk = stat.S_ISBLK(status.st_mode)
-        self.size = os.lseek(descriptor, 0, os.SEEK_END) if is_disk else status.st_size
-
-    def read(self, position: int, size: int) -> bytes:
-        try:
-            return self._read_all(position, size)
-        except OSError as error:
-            if isinstance(error, ReadError):
-                raise
-        return b"".join(self._read_blocks(position, position + size))
-
-    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
-        view = buffer[:size]
-        try:
-            if os.preadv(self.descriptor, [view], position) == size:
-                return view
-        except OSError:
-            pass  # read again in steps, to find the block
-        return self.read(position, size)
-
-    def lend(self, position: int, size: int) -> int:  # noqa: ARG002
-        return self.descriptor
-
-    def _read_all(self, position: int, size: int) -> bytes:
-        """Read with as few calls as possible; reads may be short or interrupted."""
-        if self.descriptor < 0:
-            raise OptionError("it is closed: read before close, or inside its with", path=self.name)
-        parts = []
-        missing = size
-        while missing > 0:
-            try:
-                part = os.pread(self.descriptor, missing, position + size - missing)
-            except InterruptedError:
-                continue
-            if not part:
-                raise shrunk(self.name, position + size - missing, self.size)
-            parts.append(part)
-            missing -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _read_blocks(self, position: int, end: int) -> list[bytes]:
-        blocks = []
-        while position < end:
-            block_end = min(end, (position // BLOCK_SIZE + 1) * BLOCK_SIZE)
-            try:
-                blocks.append(self._read_all(position, block_end - position))
-            except OSError as error:
-                if isinstance(error, ReadError):
-                    raise
-                raise unreadable(self.name, position, block_end - position, error) from error
-            position = block_end
-        return blocks
-
-    def close(self) -> None:
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
-
-    def __del__(self) -> None:
-        if getattr(self, "descriptor", -1) >= 0:
-            warnings.warn(f"unclosed segment or index {self.name!r}", ResourceWarning, 2, source=self)
-            self.close()
 
 
 class _Stream:
@@ -254,7 +181,12 @@ class Window:
 
 
 def open_source(
-    source: SourceLike, *, mmap: bool = False, only_files: bool = False, closes_source: bool = False
+    source: SourceLike,
+    *,
+    mmap: bool = False,
+    only_files: bool = False,
+    closes_source: bool = False,
+    kind: type[FileSource] = FileSource,
 ) -> Source:
     """Open a path, `-` (standard input), bytes or a binary file object for random access.
 
@@ -267,6 +199,7 @@ def open_source(
         only_files: reject anything but regular files, for files found in a directory: a pipe there could
             block, and a device may have no end.
         closes_source: a given `Source` is closed with the result.
+        kind: of the source of a file.
 
     Raises:
         ReadError: it does not exist, is a directory or a device, or may not be read, with `errno`.
@@ -276,7 +209,7 @@ def open_source(
         refuse_name(source)
         return _Bytes("<bytes>", source)
     if isinstance(source, (str, os.PathLike)):
-        return _open_path(os.fspath(source), mmap, only_files)
+        return _open_path(os.fspath(source), mmap, only_files, kind)
     given: Any = source
     if hasattr(given, "window"):  # no file object has one
         return given if closes_source else _Lent(given)
@@ -295,10 +228,10 @@ def in_memory(name: str, data: bytes | bytearray) -> Source:
     return _Bytes(name, data)
 
 
-def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
+def _open_path(path: str | bytes, map_it: bool, only_files: bool, kind: type[FileSource]) -> Source:
     name = os.fsdecode(path)
     if name == "-":
-        return _open_descriptor(name, _dup_stdin(), map_it)
+        return _open_descriptor(name, _dup_stdin(), map_it, kind)
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
     # Without this flag, opening a pipe waits for a writer.
     flags |= getattr(os, "O_NONBLOCK", 0) if only_files else 0
@@ -317,13 +250,13 @@ def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
             status = os.fstat(descriptor)
             check_regular(name, status)  # the name may have another target meanwhile
             if stat.S_ISREG(status.st_mode) and not map_it:
-                return _File(name, descriptor, status)
+                return kind(name, descriptor, status)
         else:
             check_ends(name, descriptor)
     except BaseException:
         os.close(descriptor)
         raise
-    return _open_descriptor(name, descriptor, map_it)
+    return _open_descriptor(name, descriptor, map_it, kind)
 
 
 def _dup_stdin() -> int:
@@ -333,18 +266,18 @@ def _dup_stdin() -> int:
         raise ReadError("there is no standard input to read", errno=errno.EBADF, path="-") from error
 
 
-def _open_descriptor(name: str, descriptor: int, map_it: bool) -> Source:
+def _open_descriptor(name: str, descriptor: int, map_it: bool, kind: type[FileSource]) -> Source:
     """Take over `descriptor`."""
     try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
             raise cannot_open(name, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
-        if not _is_whole_file(descriptor, mode):
+        if not _is_whole_file(descriptor, status.st_mode):
             with open(os.dup(descriptor), "rb") as stream:
                 return _spool(name, stream)
-        if map_it and os.fstat(descriptor).st_size > 0:
+        if map_it and status.st_size > 0:
             return _Bytes(name, mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-        source = _File(name, descriptor)
+        source = kind(name, descriptor, status)
         descriptor = -1
         return source
     except OSError as error:
@@ -368,7 +301,7 @@ def _open_stream(stream: BinaryIO) -> Source:
     raw = getattr(stream, "raw", stream)
     try:
         if isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
-            return _File(name, os.dup(raw.fileno()))
+            return FileSource(name, os.dup(raw.fileno()), os.fstat(raw.fileno()))
         return _Stream(name, stream) if stream.seekable() else _spool(name, stream)
     except (OSError, ValueError) as error:
         if isinstance(error, ReadError):
@@ -381,7 +314,7 @@ def _spool(name: str, stream: BinaryIO) -> Source:
         with tempfile.TemporaryFile() as copy:
             shutil.copyfileobj(stream, copy, WINDOW_SIZE)
             copy.flush()
-            return _File(name, os.dup(copy.fileno()))
+            return FileSource(name, os.dup(copy.fileno()), os.fstat(copy.fileno()))
     except OSError as error:
         reason = f"{error.strerror or error}; is there room in {tempfile.gettempdir()}?"
         raise ReadError(

@@ -129,7 +129,7 @@ class WriteDestination:
             LogWriter(directory, named).write_state(epochs=epochs, topic_id=topic_ids[name.topic])
             _join(parts, directory)
         if self.is_added_to:
-            outputs.add_directories(made, self.real, self.path, [str(name) for name in by_name])
+            outputs.move_into(made, self.real, self.path, [str(name) for name in by_name])
         elif self.is_replaced and os.path.isdir(self.real):
             _check_removable(self.path, self.real, outputs.names_in(self.real, self.path))
             outputs.replace_directory(made, self.real, self.path)
@@ -274,4 +274,4 @@ def _join(parts: Sequence[Piece], directory: str) -> None:
                 errno=error.errno,
             ) from error
         kept = [name for name in names if piece is parts[-1] or not name.endswith(_SNAPSHOT)]
-        outputs.move_files(piece.directory, directory, kept)
+        outputs.move_into(piece.directory, directory, directory, kept)
