@@ -291,17 +291,6 @@ def test_a_closed_pipe_ends_quietly() -> None:
     assert process.returncode == 0
 
 
-def test_a_full_disk_is_told() -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full")
-    name = write(b"".join(BATCHES))
-    with open("/dev/full", "wb") as full, start("dump", name, "--format", "jsonl", stdout=full) as process:
-        assert process.stderr is not None
-        message_ = process.stderr.read().decode()
-    assert process.returncode == 3
-    assert message_ == "kafka-segments: standard output cannot be written: No space left on device\n"
-
-
 def test_no_standard_output() -> None:
     name = write(BATCHES[0])
     code = (

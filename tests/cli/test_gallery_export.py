@@ -33,13 +33,6 @@ def test_the_files_are_those_that_are_generated(tmp_path: Path, capsys: pytest.C
     assert load([out / "log" / "kafka_record_batches.ksy"]).schemas.keys() == {"kafka_record_batches"}
 
 
-def test_a_directory_with_files_is_not_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "mine").write_text("x")
-    assert main(["schemas", "export", "--gallery", str(tmp_path)]) == 2
-    assert str(tmp_path) in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
 def test_an_incomplete_installation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exported_files, "files", lambda package: tmp_path)
     with pytest.raises(ReadError, match="install kafka-segments again"):

@@ -77,10 +77,13 @@ def test_modules_for_construct_work_alone(folder: Path) -> None:
     assert main(["schemas", "export", "other", "--language", "construct", "--package", "x"]) == 2
 
 
-def test_export_writes_nothing_over(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("options", [[], ["--gallery"], ["--webide"], ["--language", "construct"]])
+def test_export_writes_nothing_over(
+    folder: Path, options: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
     (folder / "out").mkdir()
     (folder / "out" / "mine").touch()
-    assert main(["schemas", "export", "out"]) == 2
+    assert main(["schemas", "export", "out", *options]) == 2
     assert "out: it exists already, and files are never overwritten" in capfd.readouterr().err
     assert [path.name for path in folder.rglob("*")] == ["out", "mine"]
 

@@ -192,11 +192,7 @@ def test_what_cannot_be_exported(here: Path, given: str, capfd: pytest.CaptureFi
     assert not (here / "made").exists()
 
 
-def test_nothing_is_written_over(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (here / "made").mkdir()
-    (here / "made" / "mine").touch()
-    assert export(CLEAN / "multi-0" / FIRST) == 2
-    assert [path.name for path in (here / "made").iterdir()] == ["mine"]
+def test_files_are_for_this_export_alone(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["schemas", "export", "other", str(CLEAN / "multi-0" / FIRST)]) == 2
     assert "--webide" in capfd.readouterr().err
 

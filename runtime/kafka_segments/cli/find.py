@@ -6,9 +6,8 @@ import argparse
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from itertools import chain
 from typing import Any
 
@@ -26,7 +25,7 @@ from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.records.batch_records import ManyRows
 from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
-from kafka_segments.log.findings import damage_words
+from kafka_segments.log.findings import Finding, Kind, damage_words
 from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.search.conditions import Conditions
@@ -46,7 +45,7 @@ from kafka_segments.search.time_bound import TimeBound
 
 __all__ = ["add_parser", "run"]
 
-_MAX_BYTES, _MAX_EVENTS = 256 << 10, 1000  # of one message
+_MAX_BYTES, _MAX_EVENTS = 256 << 10, 1000  # of one message of a process
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -201,7 +200,8 @@ class _Find:
         if arguments.all_crc:
             self._checked = "all"
         self._is_committed = arguments.isolation == "read_committed"
-        self._task = _FileTask(files.places, conditions, self._checked)
+        num_together = _MAX_EVENTS if self._jobs > 1 else 1
+        self._task = _FileTask(files.places, conditions, self._checked, num_together)
         # Text has damage in its place; if both streams are terminals, that is enough.
         self._is_repeated = (
             arguments.format != "text" or arguments.count or not console.is_terminal(sys.stdout)
@@ -218,9 +218,10 @@ class _Find:
             self._files.refuse(one)
         files = self._files.there()
         total, done = sum(map(_size_of, files)), 0
-        with _searches(self._task, files, self._jobs) as found:
-            for file, events in zip(files, found, strict=True):
-                self._events(events, file)
+        killed = ReadError("the process that searched this file ended early; search it again")
+        with in_processes(self._task.pieces, files, self._jobs, killed) as found:
+            for file, pieces in zip(files, found, strict=True):
+                self._events(_joined(pieces, file.path), file)
                 if self._is_over:
                     console.say(f"--limit {self._limit} is reached; the rest was not searched")
                     return
@@ -246,7 +247,7 @@ class _Find:
         for event in console.waited(events, f"searching {file.path}"):
             if isinstance(event, SearchCounts):
                 self.counts += event
-            elif isinstance(event, _UnusedIndex):
+            elif isinstance(event, Finding):
                 console.say(str(event.error))
                 self._files.note()
             elif isinstance(event, KafkaFormatError):
@@ -281,14 +282,7 @@ def _size_of(file: GivenFile) -> int:
     return 0 if file.segment is None else file.segment.size
 
 
-@dataclass(frozen=True, slots=True)
-class _UnusedIndex:
-    """An index that is wrong, with the reason."""
-
-    error: KafkaFormatError
-
-
-_FileEvent = Finds | _UnusedIndex | KafkaFormatError | SearchCounts
+_FileEvent = Finds | Finding | KafkaFormatError | SearchCounts
 """What is found; an index that is wrong; why the file cannot be searched; at the end, counts."""
 
 
@@ -299,17 +293,18 @@ class _FileTask:
         places: opens files.
         conditions: what is looked for.
         checked: of which batches checksums are verified.
+        num_together: events in a list, at most.
     """
 
-    def __init__(self, places: Places, conditions: Conditions, checked: Checked) -> None:
-        self._places, self._conditions = places, conditions
+    def __init__(self, places: Places, conditions: Conditions, checked: Checked, num_together: int) -> None:
+        self._places, self._conditions, self._num_together = places, conditions, num_together
         self._checked: Checked = checked
         self._rows, self._bound = ManyRows(fast_rows_if_there), TimeBound()
 
-    def __reduce__(self) -> tuple[type[_FileTask], tuple[Places, Conditions, Checked]]:
-        return _FileTask, (self._places, self._conditions, self._checked)
+    def __reduce__(self) -> tuple[type[_FileTask], tuple[Any, ...]]:
+        return _FileTask, (self._places, self._conditions, self._checked, self._num_together)
 
-    def events(self, file: GivenFile) -> Iterator[_FileEvent]:
+    def _events(self, file: GivenFile) -> Iterator[_FileEvent]:
         """Yield what is found in a file."""
         try:
             if file.segment is None:
@@ -323,13 +318,13 @@ class _FileTask:
             yield error.with_context(path=error.path or file.path)
 
     def pieces(self, file: GivenFile) -> Iterator[list[_FileEvent]]:
-        """Yield the same as lists that are not long, nor large."""
+        """Yield what is found in a file, as lists that are not long, nor large."""
         kept, num_bytes = list[_FileEvent](), 0
-        for event in self.events(file):
+        for event in self._events(file):
             kept.append(event)
             if isinstance(event, FoundRecord):
                 num_bytes += len(event.record.key or b"") + len(event.record.value or b"")
-            if num_bytes >= _MAX_BYTES or len(kept) >= _MAX_EVENTS:
+            if num_bytes >= _MAX_BYTES or len(kept) >= self._num_together:
                 yield kept
                 kept, num_bytes = [], 0
         yield kept
@@ -339,28 +334,12 @@ class _FileTask:
         position: int | None = 0
         if file.segment is not None:
             position = position_to_begin(self._places, file.segment, source, self._conditions, unused)
-        yield from map(_UnusedIndex, unused)
+        yield from (Finding.of_error(Kind.UNUSED, "", -1, error) for error in unused)
         search = SegmentSearch(
             source, self._conditions, checked=self._checked, rows=self._rows, bound=self._bound
         )
         yield from search.events(source.size if position is None else position)
         yield search.counts
-
-
-@contextmanager
-def _searches(
-    task: _FileTask, files: Sequence[GivenFile], jobs: int
-) -> Iterator[Iterator[Iterator[_FileEvent]]]:
-    """Provide what is found in each of the files, in their order.
-
-    Args:
-        task: searches.
-        files: to be searched.
-        jobs: processes.
-    """
-    killed = ReadError("the process that searched this file ended early; search it again")
-    with in_processes(task.pieces, files, jobs, killed) as found:
-        yield (_joined(pieces, file.path) for file, pieces in zip(files, found, strict=True))
 
 
 def _joined(pieces: Iterator[list[_FileEvent]], path: str) -> Iterator[_FileEvent]:

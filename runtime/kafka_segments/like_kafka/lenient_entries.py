@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.codecs.bounds import ItemBudget
-from kafka_segments.core.formats import Body, CutMessage, Prefix
+from kafka_segments.core.formats import Body, Message, Prefix
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.storage import Source, Window
 from kafka_segments.core.segment.records.batch_records import Rows, check_codec, iter_bodies
@@ -58,7 +58,7 @@ class OldRecord:
 
     offset: int
     timestamp: int
-    message: CutMessage
+    message: Message
 
 
 class EntryReader:

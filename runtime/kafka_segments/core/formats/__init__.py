@@ -48,7 +48,6 @@ from kafka_segments.core.formats.java import (
     wrap_long,
 )
 from kafka_segments.core.formats.messages import (
-    CutMessage,
     Message,
     find_value,
     read_inner_message,
@@ -88,7 +87,6 @@ __all__ = [
     "OFS_MAGIC",
     "TIMESTAMP_TYPE_NAMES",
     "Body",
-    "CutMessage",
     "FrameReader",
     "Message",
     "MetaProperties",

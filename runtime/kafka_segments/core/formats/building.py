@@ -45,6 +45,13 @@ def declarations(stem: str = "", need: str = "control records and index files ne
         raise
 
 
+def _built(stem: str, values: Mapping[str, Any]) -> bytes:
+    """Build what a schema describes of the values of its fields."""
+    name = "".join(map(str.capitalize, stem.split("_")))
+    built: bytes = getattr(declarations(stem), name).build(values)
+    return built
+
+
 @cache
 def control_types() -> dict[str, int]:
     """The types of control records: names as the schema has them, and numbers."""
@@ -53,8 +60,7 @@ def control_types() -> dict[str, int]:
 
 def build_control_key(kind: str) -> bytes:
     """The key of a control record of one of `control_types`."""
-    key: bytes = declarations("kafka_control_record_key").KafkaControlRecordKey.build({"record_type": kind})
-    return key
+    return _built("kafka_control_record_key", {"record_type": kind})
 
 
 def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
@@ -116,9 +122,7 @@ def build_producer_snapshot(entries: Sequence[Mapping[str, int]]) -> bytes:
     Args:
         entries: one a producer, by the names of the declaration.
     """
-    declaration = declarations("kafka_producer_snapshot").KafkaProducerSnapshot
-    snapshot: bytes = declaration.build({"producer_entries": list(entries)})
-    return snapshot
+    return _built("kafka_producer_snapshot", {"producer_entries": list(entries)})
 
 
 def build_transaction_index(entries: Sequence[Mapping[str, int]]) -> bytes:
@@ -127,9 +131,7 @@ def build_transaction_index(entries: Sequence[Mapping[str, int]]) -> bytes:
     Args:
         entries: one an aborted transaction, by the names of the declaration.
     """
-    declaration = declarations("kafka_transaction_index").KafkaTransactionIndex
-    index: bytes = declaration.build({"entries": [dict(entry) for entry in entries]})
-    return index
+    return _built("kafka_transaction_index", {"entries": [dict(entry) for entry in entries]})
 
 
 def build_leader_epochs(epochs: Sequence[tuple[int, int]]) -> bytes:
@@ -139,10 +141,7 @@ def build_leader_epochs(epochs: Sequence[tuple[int, int]]) -> bytes:
         epochs: pairs of a leader epoch and its first offset, in order.
     """
     entries = [{"epoch_text": b"%d" % epoch, "start_offset_text": b"%d" % first} for epoch, first in epochs]
-    declaration = declarations("kafka_leader_epoch_checkpoint").KafkaLeaderEpochCheckpoint
-    values = {"version_text": b"0", "num_entries_text": b"%d" % len(entries), "entries": entries}
-    checkpoint: bytes = declaration.build(values)
-    return checkpoint
+    return _checkpoint("kafka_leader_epoch_checkpoint", entries)
 
 
 def build_offset_checkpoint(offsets: Mapping[tuple[str, int], int]) -> bytes:
@@ -155,9 +154,12 @@ def build_offset_checkpoint(offsets: Mapping[tuple[str, int], int]) -> bytes:
         {"topic_bytes": topic.encode(), "partition_text": b"%d" % partition, "offset_text": b"%d" % offset}
         for (topic, partition), offset in offsets.items()
     ]
+    return _checkpoint("kafka_offset_checkpoint", entries)
+
+
+def _checkpoint(stem: str, entries: Sequence[Mapping[str, bytes]]) -> bytes:
     values = {"version_text": b"0", "num_entries_text": b"%d" % len(entries), "entries": entries}
-    checkpoint: bytes = declarations("kafka_offset_checkpoint").KafkaOffsetCheckpoint.build(values)
-    return checkpoint
+    return _built(stem, values)
 
 
 def build_partition_metadata(topic_id: str) -> bytes:
@@ -173,5 +175,4 @@ def build_partition_metadata(topic_id: str) -> bytes:
         "topic_id_label": b"topic_id",
         "topic_id_text": b" " + topic_id.encode("ascii"),
     }
-    metadata: bytes = declarations("kafka_partition_metadata").KafkaPartitionMetadata.build(values)
-    return metadata
+    return _built("kafka_partition_metadata", values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from io import BytesIO
 
 from kaitaistruct import KaitaiStream
@@ -20,7 +19,6 @@ from kafka_segments.errors import CorruptBatchError
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 
 __all__ = [
-    "CutMessage",
     "Message",
     "find_value",
     "read_inner_message",
@@ -33,7 +31,7 @@ _MAGICS = [magic for magic, content in MAGICS.items() if not content.is_repeated
 
 
 class Message:
-    """One message of magic 0 or 1.
+    """One message of magic 0 or 1; of one that is cut off, parts that are missing are None.
 
     Attributes:
         offset: as given.
@@ -42,6 +40,8 @@ class Message:
         crc: as stored.
         timestamp: its own; -1 in magic 0.
         timestamp_type: its own, by Kafka's name.
+        len_key: as stored, negative for null.
+        len_value: likewise.
         key: None for null.
         value: None for null.
     """
@@ -52,6 +52,8 @@ class Message:
         "codec",
         "crc",
         "key",
+        "len_key",
+        "len_value",
         "magic",
         "offset",
         "timestamp",
@@ -67,8 +69,10 @@ class Message:
         self.crc: int = header.crc
         self.timestamp: int = parsed.timestamp_value
         self.timestamp_type = message_timestamp_type(header)
-        self.key = parsed.key
-        self.value = parsed.value
+        self.len_key: int | None = getattr(parsed, "len_key", None)
+        self.len_value: int | None = getattr(parsed, "len_value", None)
+        self.key: bytes | None = getattr(parsed, "key", None)
+        self.value: bytes | None = getattr(parsed, "value", None)
         self._body, self._ofs_crc_region = body, header.ofs_crc_region
         release(parsed)
 
@@ -76,6 +80,11 @@ class Message:
     def crc_region(self) -> bytes | memoryview:
         """The bytes that the checksum covers."""
         return self._body[self._ofs_crc_region :]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the checksum is that of its bytes."""
+        return crc32(self.crc_region) == self.crc
 
     def taken_from(self, body: bytes | memoryview) -> None:
         """Replace the bytes by the original ones, whose magic differs from the one it was read with."""
@@ -120,9 +129,7 @@ def find_value(body: bytes | memoryview) -> tuple[int, int, int] | None:
         None if there is no value, or it begins after the end of the bytes.
     """
     source = _Remembering(body)
-    parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
-    with suppress(*PARSE_ERRORS):  # what was read until then stays
-        parsed.__init__(0, KaitaiStream(source))  # type: ignore[misc]
+    parsed = _read_partly(KaitaiStream(source))
     len_value = getattr(parsed, "len_value", None)
     if len_value is None or len_value < 0:
         return None
@@ -151,34 +158,7 @@ def _of_known_magic(body: bytes | memoryview) -> bytes | memoryview:
     return bytes(taken)
 
 
-@dataclass(frozen=True, slots=True)
-class CutMessage:
-    """A message of which only the beginning may be readable; missing parts are None.
-
-    Attributes:
-        magic: as stored.
-        codec: number of the codec that its value is compressed with, 0 for none.
-        crc: as stored.
-        is_valid: whether that is the checksum of its bytes.
-        timestamp: its own; -1 in magic 0.
-        len_key: as stored, negative for null.
-        len_value: as stored, negative for null.
-        key: None for null, too.
-        value: None for null, too.
-    """
-
-    magic: int
-    codec: int
-    crc: int
-    is_valid: bool
-    timestamp: int
-    len_key: int | None
-    len_value: int | None
-    key: bytes | None
-    value: bytes | None
-
-
-def read_message_leniently(body: bytes | memoryview) -> CutMessage:
+def read_message_leniently(body: bytes | memoryview) -> Message:
     """Read as much of a message as is present; every magic but 0 is read as 1, as in Kafka (LegacyRecord).
 
     Args:
@@ -187,23 +167,18 @@ def read_message_leniently(body: bytes | memoryview) -> CutMessage:
     Raises:
         CorruptBatchError: not even its header is complete.
     """
-    parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
-    try:
-        with suppress(*PARSE_ERRORS):  # what was read until then stays
-            parsed.__init__(0, stream(_of_known_magic(body)))  # type: ignore[misc]
-        header = getattr(parsed, "header", None)
-        if header is None:
-            raise CorruptBatchError("the message is shorter than its header")
-        return CutMessage(
-            magic=body[_OFS_MAGIC],
-            codec=int(header.attributes.compression),
-            crc=header.crc,
-            is_valid=crc32(body[header.ofs_crc_region :]) == header.crc,
-            timestamp=parsed.timestamp_value,
-            len_key=getattr(parsed, "len_key", None),
-            len_value=getattr(parsed, "len_value", None),
-            key=getattr(parsed, "key", None),
-            value=getattr(parsed, "value", None),
-        )
-    finally:
+    parsed = _read_partly(stream(_of_known_magic(body)))
+    if not hasattr(parsed, "header"):
         release(parsed)
+        raise CorruptBatchError("the message is shorter than its header")
+    message = Message(parsed, body)
+    message.magic = body[_OFS_MAGIC]
+    return message
+
+
+def _read_partly(source: KaitaiStream) -> KafkaMessageLegacy:
+    """A message that may be cut off; it lacks the attributes of missing fields."""
+    parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
+    with suppress(*PARSE_ERRORS):  # what was read until then stays
+        parsed.__init__(0, source)  # type: ignore[misc]
+    return parsed

@@ -74,23 +74,26 @@ class RecordReader:
             DecompressionError: `take` has no room for it.
         """
         try:
-            record = self._next(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
-            body = record.body
-            num_headers = body.num_headers.value
-            key, value = body.key, body.value
-            if self._take is not None and num_headers <= self._max_num_headers:
-                self._take(num_headers, (value or b"") if self._is_control else None)
-            headers = tuple(self._headers(body))
-            delta = body.offset_delta.value
-            read = Body(wrap_long(body.offset), wrap_long(body.timestamp), delta, key, value, headers)
-            _release(record)
-            return read
+            return self._read()
         except (CorruptBatchError, DecompressionError):
             raise
         except PARSE_ERRORS as error:
             detail = explain(error)
             release_failed(error)
             raise CorruptBatchError(detail) from error
+
+    def _read(self) -> Body:
+        record = self._next(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
+        body = record.body
+        num_headers = body.num_headers.value
+        key, value = body.key, body.value
+        if self._take is not None and num_headers <= self._max_num_headers:
+            self._take(num_headers, (value or b"") if self._is_control else None)
+        headers = tuple(self._headers(body))
+        delta = body.offset_delta.value
+        read = Body(wrap_long(body.offset), wrap_long(body.timestamp), delta, key, value, headers)
+        _release(record)
+        return read
 
     def _headers(self, body: _RecordBody) -> Iterator[Header]:
         if not body.has_too_many_headers:
