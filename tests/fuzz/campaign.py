@@ -111,7 +111,6 @@ SHARES = {
     "like_kafka": 10,
     "salvage": 5,
     "split": 4,
-    "times": 8,
     "names": 10,
     "frames": 20,
     "manifest": 10,

@@ -294,7 +294,6 @@ def all_targets() -> dict[str, Target]:
         Target("partition", beside.partition),
     ]
     found += [Target("foreign:log", _foreign_log)]
-    found += [Target("times", small.times)]
     found += [Target("names", small.names), Target("frames", small.frames)]
     found += [Target("split", splits.split), Target("manifest", splits.manifest)]
     found += [

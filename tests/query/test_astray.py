@@ -11,7 +11,6 @@ import pytest
 from tests.query.logs import RECORDED, Row, planned, splits_of
 from tests.query.splits import read
 
-from kafka_segments.log import header_walk
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.query.query import Condition, Query, at_timestamp
 
@@ -54,12 +53,6 @@ SPOILT = pytest.mark.parametrize(
     ],
     ids=["swapped", "renamed lower", "renamed higher", "first renamed higher", "first cut, second overlaps"],
 )
-
-
-@pytest.fixture(autouse=True, params=[0, 1 << 30], ids=["headers", "indexes"])
-def num_slow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small segments are read in one pass, or each by its indexes."""
-    monkeypatch.setattr(header_walk, "NUM_SLOW", request.param)
 
 
 @pytest.fixture(name="rows", scope="module")

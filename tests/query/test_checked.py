@@ -17,7 +17,6 @@ from tests.made.sound_batches import sound_batches
 from kafka_segments.cli.main import main
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.contents import is_cleaned
-from kafka_segments.log import header_walk
 
 CLEAN = Path(__file__).resolve().parents[1] / "vectors/recorded/kafka-4.3/clean"
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 125))
@@ -26,12 +25,6 @@ FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 125))
 @pytest.fixture
 def partition(tmp_path: Path) -> Path:
     return Path(shutil.copytree(CLEAN / "multi-0", tmp_path / "multi-0"))
-
-
-@pytest.fixture(params=[True, False], ids=["compiled", "plain"])
-def anyhow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of looking into small segments."""
-    monkeypatch.setattr(header_walk, "NUM_SLOW", 0 if request.param else 1 << 30)
 
 
 def findings(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:
@@ -77,7 +70,6 @@ def test_what_is_no_file_in_a_segments_place(
     assert FIRST in {os.path.basename(one["path"]) for one in found if one["type"] == "finding"}
 
 
-@pytest.mark.usefixtures("anyhow")
 @pytest.mark.parametrize("offset", [1, 3, 124, 65536, 1 << 40])
 @pytest.mark.parametrize("name", [FIRST, SECOND])
 def test_the_offset_of_a_first_batch_was_changed(
@@ -96,13 +88,11 @@ def test_the_offset_of_a_first_batch_was_changed(
     assert main(["aborted", str(partition)]) == 1
 
 
-@pytest.mark.usefixtures("anyhow")
 def test_sound_logs_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
     status, found = findings(capsys, CLEAN)
     assert (status, found) == (0, [])
 
 
-@pytest.mark.usefixtures("anyhow")
 def test_a_first_batch_that_stands_there_twice(partition: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = (partition / FIRST).read_bytes()
     (partition / FIRST).write_bytes(data[: sound_batches(data)[0].end] + data)

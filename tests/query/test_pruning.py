@@ -20,7 +20,6 @@ from tests.query.logs import PLACES, Entry, Row
 from kafka_segments.core.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source, open_source
-from kafka_segments.log import header_walk
 from kafka_segments.log.findings import LEFT_OUT_KINDS
 from kafka_segments.log.model import LogPiece, Split, StoredFile
 from kafka_segments.log.opening import NUM_REQUESTS
@@ -63,7 +62,6 @@ def splits_with(folder: Path, query: Query, without: tuple[str, ...] = ()) -> li
     interval=st.sampled_from([0, 100, 300]),
     gap=st.sampled_from([0, 1 << 20]),
     limits=logs.limits,
-    num_slow=st.sampled_from([0, 1 << 30]),
 )
 def test_pruned_equals_unpruned(
     log: list[Entry],
@@ -72,10 +70,8 @@ def test_pruned_equals_unpruned(
     interval: int,
     gap: int,
     limits: Limits,
-    num_slow: int,
 ) -> None:
-    is_compiled = mock.patch.object(header_walk, "NUM_SLOW", num_slow)
-    with is_compiled, mock.patch.object(prune, "_LEAST_GAP", gap), tempfile.TemporaryDirectory() as folder:
+    with mock.patch.object(prune, "_LEAST_GAP", gap), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))], interval=interval)
         everything = logs.all_rows(path)
         found = logs.rows_of(splits_with(path, Query(conditions=asked, limits=limits), without))
@@ -88,13 +84,9 @@ def test_pruned_equals_unpruned(
     log=logs.logs,
     asked=time_conditions,
     without=st.sampled_from([(), ("timeindex",)]),
-    num_slow=st.sampled_from([0, 1 << 30]),
 )
-def test_with_the_true_skew_too(
-    log: list[Entry], asked: Condition, without: tuple[str, ...], num_slow: int
-) -> None:
-    is_compiled = mock.patch.object(header_walk, "NUM_SLOW", num_slow)
-    with is_compiled, mock.patch.object(prune, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
+def test_with_the_true_skew_too(log: list[Entry], asked: Condition, without: tuple[str, ...]) -> None:
+    with mock.patch.object(prune, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))])
         everything = logs.all_rows(path)
         latest, skew = everything[0][1], 0

@@ -14,7 +14,6 @@ from tests.query.splits import read, split_of, stored
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ChecksumMismatchError, ReadError, UnknownFormatError
 from kafka_segments.log.findings import Findings, Kind
-from kafka_segments.query.read import segment_finder
 from kafka_segments.query.read.split_reader import Reading, read_split
 
 
@@ -58,7 +57,7 @@ def test_bytes_before_a_right_hint_and_far_behind_the_end_are_not_read(
     path = write(log, 300, run(300, 40_000))
     place, behind = len(run(300, 20_000)), len(run(300, 20_100))
     places = []
-    real = segment_finder.open_stored
+    real = Places.open
 
     def watched(*args):
         source = real(*args)
@@ -69,7 +68,7 @@ def test_bytes_before_a_right_hint_and_far_behind_the_end_are_not_read(
         )
         return source
 
-    monkeypatch.setattr(segment_finder, "open_stored", watched)
+    monkeypatch.setattr(Places, "open", watched)
     split = split_of(stored(path), 100_300, 100_800, position=place, end_position=behind, following=200_300)
     got, told = offsets(split)
     assert got == list(range(100_300, 100_800))

@@ -13,7 +13,7 @@ import pytest
 import kafka_segments
 from kafka_segments.core.io.local_files import LocalFiles
 from kafka_segments.errors import OptionError
-from kafka_segments.log import header_walk, segment_extents
+from kafka_segments.log import segment_extents
 
 T0 = 1_700_000_000_000
 HOUR = 3_600_000
@@ -46,16 +46,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return plain(self, path, *arguments)
 
     monkeypatch.setattr(LocalFiles, "open", counted)
-    for kept in (segment_extents._kept, segment_extents._kept_times):
+    for kept in (segment_extents._kept, segment_extents._kept_extents):
         kept.clear()
     return found
-
-
-@pytest.fixture(params=[True, False], ids=["headers", "indexes"])
-def is_compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Both ways to find out what times small segments hold."""
-    monkeypatch.setattr(header_walk, "NUM_SLOW", 0 if request.param else 1 << 30)
-    return bool(request.param)
 
 
 def offsets_of(log: Path, **more: Any) -> list[int]:
@@ -63,18 +56,13 @@ def offsets_of(log: Path, **more: Any) -> list[int]:
     return list(reader.read_all()["offset"].to_pylist())
 
 
-def test_a_day_of_many_segments(hours: Path, opened: Counter[str], is_compiled: bool) -> None:
+def test_a_day_of_many_segments(hours: Path, opened: Counter[str]) -> None:
     assert offsets_of(hours) == list(range(3 * 96, 3 * 120))
     before = [name for name in opened if int(name[:20]) < 3 * 95]
-    if is_compiled:
-        assert {name.rpartition(".")[2] for name in before} == {"log"}
-        assert max(opened[name] for name in before) == 1
-    else:
-        assert max(opened[name] for name in before if name.endswith(".log")) == 2
+    assert max(opened[name] for name in before if name.endswith(".log")) == 2
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
-@pytest.mark.usefixtures("is_compiled")
 def test_records_out_of_order_are_found(hours: Path, tmp_path: Path, compression: str) -> None:
     log = tmp_path / "events-0"
     shutil.copytree(hours, log)
@@ -91,7 +79,7 @@ def test_records_out_of_order_are_found(hours: Path, tmp_path: Path, compression
     assert offsets_of(log) == sorted([*range(3 * 96, 3 * 120), *strays])
 
 
-def test_with_a_skew_what_follows_is_not_read(hours: Path, opened: Counter[str], is_compiled: bool) -> None:
+def test_with_a_skew_what_follows_is_not_read(hours: Path, opened: Counter[str]) -> None:
     expected = offsets_of(hours)
     opened.clear()
     assert offsets_of(hours, max_timestamp_skew=timedelta(minutes=30)) == expected
@@ -99,46 +87,21 @@ def test_with_a_skew_what_follows_is_not_read(hours: Path, opened: Counter[str],
     opened.clear()
     assert offsets_of(hours, max_timestamp_skew=1_800_000) == expected
     behind = [name for name in opened if int(name[:20]) > 3 * 122]
-    assert not [name for name in behind if opened[name] > (1 if is_compiled else 3)]
+    assert not [name for name in behind if opened[name] > 3]
     assert read < 5 * NUM_HOURS
 
 
-def test_both_ways_leave_out_the_same(hours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    for least in (0, 1 << 30):
-        monkeypatch.setattr(header_walk, "NUM_SLOW", least)
-        segment_extents._kept_times.clear()
-        for since in (
-            T0 - 1,
-            T0,
-            T0 + 1,
-            T0 + 24 * HOUR + 1,
-            T0 + 25 * HOUR + 20 * 60_000,
-            T0 + NUM_HOURS * HOUR,
-        ):
-            reader = kafka_segments.scan(hours, columns=["offset"], since=since, until=since + 2 * HOUR)
-            found.append(reader.read_all()["offset"].to_pylist())
-    assert found[: len(found) // 2] == found[len(found) // 2 :]
-    assert found[1] == [0, 1, 2, 3, 4, 5] and found[2] == [1, 2, 3, 4, 5, 6]
-
-
-def test_earlier_scans_do_not_decide_what_is_opened(
-    hours: Path, opened: Counter[str], tmp_path: Path
-) -> None:
-    """The compiled scanner is for listings of many small segments, not for a process that had such."""
-    few = tmp_path / "few-0"
-    few.mkdir()
-    for path in sorted(hours.iterdir())[: 3 * 20]:
-        shutil.copy2(path, few)
-    found = []
-    for since in (T0 + 1, T0 + 2):
-        opened.clear()
-        kafka_segments.scan(few, since=since).read_all()
-        found.append(dict(opened))
-        kafka_segments.scan(hours, since=since).read_all()
-        segment_extents._kept.clear()
-    assert found[0] == found[1]
-    assert any(name.endswith(".timeindex") for name in found[0])
+def test_what_is_left_out_by_any_time(hours: Path) -> None:
+    for since, expected in {
+        T0 - 1: range(6),
+        T0: range(6),
+        T0 + 1: range(1, 7),
+        T0 + 24 * HOUR + 1: range(73, 79),
+        T0 + 25 * HOUR + 20 * 60_000: range(76, 82),
+        T0 + NUM_HOURS * HOUR: range(0),
+    }.items():
+        reader = kafka_segments.scan(hours, columns=["offset"], since=since, until=since + 2 * HOUR)
+        assert reader.read_all()["offset"].to_pylist() == list(expected)
 
 
 def test_a_reader_that_is_closed_reads_no_more(hours: Path, opened: Counter[str]) -> None:

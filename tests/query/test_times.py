@@ -22,8 +22,8 @@ from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.segment.segment import open_segment
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.log.discovery import discover
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.opening import Budget
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Query, at_timestamp

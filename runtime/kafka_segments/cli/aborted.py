@@ -14,6 +14,7 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError
 from kafka_segments.errors.escaping import escape
 from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import Kind, of_kinds
 from kafka_segments.log.log_files import is_unopened
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.open_partition import open_log
@@ -63,11 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
         copies = discover(places, arguments.sources, skipped=skipped, prefer_names=True)
     log_skipped(skipped, is_all=True)
     asked = {segment.path for copy in copies for segment in copy.segments}
-    # A transaction may begin and end in other segments than those that were asked for.
     with console.waiting("listing and opening segments"):
-        logs = resolve(
-            places, discover(places, [copy.path for copy in copies], skipped=[], prefer_names=True)
-        )
+        # A transaction may begin and end in other segments than those that were asked for.
+        if any(of_kinds(copy.findings, Kind.LEFT_OUT) for copy in copies):
+            copies = discover(places, [copy.path for copy in copies], skipped=[], prefer_names=True)
+        logs = resolve(places, copies)
     with console.printing():
         for log in logs:
             if not log.pieces:

@@ -20,9 +20,9 @@ from kafka_segments.log.given_files import gaps_between
 from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.log.model import PartitionCopy, PartitionLog
 from kafka_segments.log.open_partition import log_in, open_partition_of
-from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.replicas import resolve
+from kafka_segments.log.segment_extents import open_examined
 
 __all__ = ["Event", "GivenFiles", "Readable", "fast_rows_if_there"]
 
@@ -124,7 +124,7 @@ class GivenFiles:
         if self._isolation == "read_committed":
             return self.open_committed(file)
         if file.segment is not None and not self._is_experimental:
-            return open_segment_of(self.places, file.segment, **self._options)
+            return open_examined(self.places, file.segment, **self._options)
         source = self.places.open(file.path) if is_address(file.path) else file.path
         is_experimental = self._is_experimental
         return open_segment(source, closes_source=True, **self._options, experimental_magic3=is_experimental)

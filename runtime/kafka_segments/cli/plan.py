@@ -26,10 +26,10 @@ from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_check import check_log
 from kafka_segments.log.log_dir import refuse_below_sources
 from kafka_segments.log.model import PartitionLog, Split
+from kafka_segments.log.opening import Budget
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.cut import num_bytes_of

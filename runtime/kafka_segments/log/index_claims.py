@@ -4,8 +4,7 @@ Strategy: neither `.index` nor `.timeindex` has a checksum, and after a crash of
 may be missing: a broker rebuilds them then, a reader of its disk finds them as they are. So a timestamp and
 its offset are verified in the log, with one or two reads; and before a whole segment counts as earlier, the
 batches after the last entries are read too. A wrong omission between two correct entries is not detected: no
-broker writes such an index, and its own lookups would be as wrong. Of many small segments all headers are
-read instead, which is faster.
+broker writes such an index, and its own lookups would be as wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.java import MAX_LONG
@@ -24,17 +22,11 @@ from kafka_segments.core.segment.beside.index_lookup import OffsetLookup
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.core.segment.scan.entry_scan import first_offset_at
 from kafka_segments.errors import KafkaFormatError, NotingFaults, OptionError
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
-from kafka_segments.log.segment_extents import NUM_AHEAD, read_small, times_in_small
-
-if TYPE_CHECKING:
-    from kafka_segments.core.segment.columnar.small_segments import SmallTimes
 
 __all__ = [
     "TimeClaims",
-    "has_small_times",
     "is_before",
     "iter_claims",
     "position_of",
@@ -53,13 +45,11 @@ class TimeClaims:
         before: all records up to this offset are earlier; None if unknown.
         is_all: all records of the segment are earlier.
         greatest: the greatest timestamp up to `before`; None if unknown.
-        source: the source of this, for people.
     """
 
     before: int | None = None
     is_all: bool = False
     greatest: int | None = None
-    source: str = ".timeindex"
 
 
 def read_claims(
@@ -74,9 +64,6 @@ def read_claims(
         unused: receives the errors of its indexes.
     """
     with NotingFaults(unused):
-        small = times_in_small(segment) if has_small_times(segment) else None
-        if small is not None:
-            return _lookup_in_headers(small, segment, timestamp)
         times = open_times(places, segment)
         if times is None:
             return TimeClaims()
@@ -91,34 +78,12 @@ def read_claims(
     return TimeClaims()
 
 
-def has_small_times(segment: StoredSegment) -> bool:
-    """Whether a small segment's headers may be read; without an index the planner's budget applies."""
-    return "timeindex" in segment.beside and not segment.is_newest
-
-
-def _lookup_in_headers(small: SmallTimes, segment: StoredSegment, timestamp: int) -> TimeClaims:
-    below = small.last_below(timestamp)
-    if below is None:
-        return TimeClaims(segment.base_offset - 1)
-    return TimeClaims(below[0], below[0] == small.last_offset, below[1], "the batches' headers")
-
-
 def iter_claims(
-    places: Places,
-    segments: Sequence[StoredSegment],
-    timestamp: int,
-    unused: list[KafkaFormatError],
-    budget: Budget,
+    places: Places, segments: Sequence[StoredSegment], timestamp: int, unused: list[KafkaFormatError]
 ) -> Iterator[TimeClaims]:
-    """Yield the lookup in each segment; lookups in remote segments run in parallel.
-
-    `budget` counts small segments, see `read_small`.
-    """
+    """Yield the lookup in each segment; lookups in remote segments run in parallel."""
     for at in range(0, len(segments), NUM_REQUESTS):
         some = segments[at : at + NUM_REQUESTS]
-        if at % NUM_AHEAD == 0:
-            ahead = filter(has_small_times, segments[at : at + NUM_AHEAD])
-            read_small(places, ahead, budget)
         if not any(is_remote(segment.file) for segment in some):
             for segment in some:
                 yield read_claims(places, segment, timestamp, unused)

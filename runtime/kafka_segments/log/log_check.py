@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from kafka_segments.core.formats.file_names import TIERED_NAME, name_in, with_ends
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.continuity import Extent, SegmentContents, find_gaps
+from kafka_segments.core.segment.continuity import SegmentContents
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
-from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.log_files import gaps_in
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
-from kafka_segments.log.opening import is_remote, open_stored
-from kafka_segments.log.segment_extents import contents_of_stored, runs_at, shows_cleaner
+from kafka_segments.log.opening import Budget, is_remote, open_stored
+from kafka_segments.log.segment_extents import contents_of_stored
 
 __all__ = ["check_log"]
 
@@ -59,7 +59,7 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
     segments = [piece.segment for piece in log.pieces]
     if not segments:
         return found.findings
-    if any(is_remote(one.file) or one.form != "plain" or one.file.position for one in segments):
+    if any(is_remote(one.file) or one.form != "plain" for one in segments):
         found.remark("its segments are in a store or a tier")
         return found.findings
     is_tiered = all(TIERED_NAME.fullmatch(name_in(one.file.path)) for one in segments)
@@ -79,17 +79,8 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
         why = f"{num_unknown} of them have no index, and at most {budget.max_bytes} bytes are scanned "
         why += "(raise maxWalkBytes to read them)"
         found.remark(why)
-    by_path = {piece.segment.file.path: piece.segment for piece in log.pieces}
-
-    def is_cleaned(one: SegmentContents) -> bool:
-        segment = by_path[one.path]
-        return budget.spend(segment.file) and shows_cleaner(places, segment)
-
-    def look(one: SegmentContents) -> list[Extent]:
-        segment = by_path[one.path]
-        return runs_at(places, segment) if budget.spend(segment.file) else []
-
-    for gap in find_gaps(held, replace(log.noted, swaps=()), is_cleaned, look):  # the plan reports swaps
+    noted = replace(log.noted, swaps=())  # the plan reports those
+    for gap in gaps_in(places, segments, held, noted, budget=budget):
         if gap.first_lost_offset is None:
             if not is_tiered:  # where segments may overlap
                 found.add_error(gap.error)

@@ -35,6 +35,7 @@ from kafka_segments.log.model import Chunks, StoredFile, StoredSegment
 __all__ = [
     "NUM_REQUESTS",
     "ZSTD_CHUNKS",
+    "Budget",
     "StoredPart",
     "chunk_sizes",
     "is_remote",
@@ -51,6 +52,22 @@ __all__ = [
 
 NUM_REQUESTS = 32
 """Parallel requests to remote files."""
+
+
+class Budget:
+    """Bytes of segments that one planning may still scan."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._left = max_bytes
+
+    def spend(self, file: StoredFile, position: int = 0) -> bool:
+        """Return whether a file may be scanned from a position on, and subtract its bytes if so."""
+        needed = max(0, file.size - position)
+        if needed > self._left:
+            return False
+        self._left -= needed
+        return True
 
 
 def open_segment_of(

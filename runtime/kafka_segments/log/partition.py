@@ -44,9 +44,8 @@ from kafka_segments.log.isolation_view import (
     least,
     left_out,
 )
-from kafka_segments.log.log_files import UNOPENED, Listen, LogFile, lost_file
+from kafka_segments.log.log_files import UNOPENED, Listen, LogFile, SegmentOrder, lost_file, up_to
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
-from kafka_segments.log.segment_order import SegmentOrder, up_to
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 
 if TYPE_CHECKING:

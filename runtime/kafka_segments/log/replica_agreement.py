@@ -16,21 +16,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 
-from kafka_segments.core.formats.entries import Batch, Damage
+from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.header_summaries import iter_header_summaries
 from kafka_segments.errors import OptionError
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_end, last_sound_batch
-from kafka_segments.log.model import LogPiece, PartitionCopy, StoredSegment
-from kafka_segments.log.opening import open_stored
-from kafka_segments.log.segment_extents import shows_cleaner
+from kafka_segments.log.model import PartitionCopy, StoredSegment
 
-__all__ = ["Answer", "Span", "compare", "find_holes", "first_missing", "is_same_batch", "two_topics"]
+__all__ = ["Answer", "Span", "compare", "find_holes", "two_topics"]
 
 _NUM_TRIES = 8
 
@@ -60,7 +55,7 @@ def compare(places: Places, one: Sequence[Span], other: Sequence[Span], end: int
         theirs = _last_below(places, other, mine.last_offset + 1)
         if theirs is None:
             return None
-        if is_same_batch(mine, theirs):
+        if _is_same(mine, theirs):
             return True
         if _first(mine) <= theirs.last_offset:
             return mine, theirs
@@ -69,7 +64,7 @@ def compare(places: Places, one: Sequence[Span], other: Sequence[Span], end: int
     return None
 
 
-def is_same_batch(one: Batch, other: Batch) -> bool:
+def _is_same(one: Batch, other: Batch) -> bool:
     """Return whether two batches are the same, by their headers; no checksum covers the leader epoch."""
     return one == replace(
         other,
@@ -133,49 +128,6 @@ def find_holes(places: Places, own: Sequence[Span], others: Sequence[Sequence[Sp
             if reached.end_offset < end and reached.tail is None:
                 found[at] = max(start, reached.end_offset)
     return found
-
-
-def first_missing(
-    places: Places, before: LogPiece, piece: LogPiece, offset: int, budget: Budget
-) -> int | None:
-    """Return the first offset that is missing right before the first record of a piece.
-
-    Args:
-        places: opens files.
-        before: the piece before it.
-        piece: it begins after the checkpoint of the cleaner.
-        offset: of a record in it.
-        budget: bytes to read for traces of the cleaner; if it is spent, the offsets count as lost, as for a
-            reader that finds no trace.
-
-    Returns:
-        None if the record is not the first one, or nothing is missing, or the cleaner has been there.
-
-    Raises:
-        ReadError: a segment cannot be opened.
-    """
-    if not _is_first(places, piece, offset):
-        return None
-    reached = before.end
-    if reached is None or reached >= piece.start:
-        end = find_end(places, before.segment)
-        if end.tail is not None:  # the segment's reader reports it
-            return None
-        reached = max(before.start, end.end_offset)
-    if reached >= piece.start:
-        return None
-    may_look = budget.spend(before.segment.file)
-    return None if may_look and shows_cleaner(places, before.segment) else reached
-
-
-def _is_first(places: Places, piece: LogPiece, offset: int) -> bool:
-    with closing(open_stored(places, piece.segment)) as source:
-        for head in iter_header_summaries(source):
-            if isinstance(head, Damage):
-                return False
-            if head.last_offset >= piece.start:
-                return offset <= (head.last_offset if head.first_offset is None else head.first_offset)
-    return False
 
 
 class _Sizes:

@@ -2,8 +2,8 @@
 
 Strategy: files are renamed or swapped by hand, by recovery tools and by copies that failed half-way, but
 their batches keep their offsets. So the first and the last sound entry are read; the last entry of the
-`.index` has the position of the latter. Each file is opened once, and the compiled scanner reads small ones
-if there are many. Results are cached while a file is unchanged, for many ranges of one directory share them.
+`.index` has the position of the latter. Of a small segment all headers are scanned, which is faster. Results
+are cached while a file is unchanged, for many ranges of one directory share them.
 
 Traces of the cleaner may be in other segments than the one being read, as a cleaned segment may have no gap.
 So before offsets count as lost, the segments whose traces could explain them are read (`cleaner_traces`), up
@@ -17,14 +17,13 @@ tiers are not opened for that: their names have ids, and manifests have their of
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import starmap
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from kafka_segments.core.formats.file_names import SEGMENT_NAME
 from kafka_segments.core.io.filesystems import Places
@@ -32,41 +31,34 @@ from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.cleaner_traces import Traces
 from kafka_segments.core.segment.contents import contents_of, is_cleaned, runs_in
 from kafka_segments.core.segment.continuity import Extent, SegmentContents, traces_in
-from kafka_segments.core.segment.scan.entry_table import MOST_OFFSETS
+from kafka_segments.core.segment.scan.entry_table import MOST_OFFSETS, EntryTable
+from kafka_segments.core.segment.scan.walk import Walk
+from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingExtraError,
     NotingFaults,
     raise_unless_file_at_fault,
 )
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import beside
 from kafka_segments.log.model import PartitionLog, StoredFile, StoredSegment
-from kafka_segments.log.opening import NUM_REQUESTS, is_remote, is_small, open_stored
-
-if TYPE_CHECKING:
-    from kafka_segments.core.segment.columnar.small_segments import SmallTimes
+from kafka_segments.log.opening import Budget, is_small, open_stored
+from kafka_segments.log.partition_dirs import run_at_once
 
 __all__ = [
-    "NUM_AHEAD",
     "FileCache",
     "astray_in",
     "contents_of_stored",
     "contents_or_unknown",
     "extent_of",
-    "read_small",
+    "open_examined",
     "runs_at",
     "shows_cleaner",
-    "times_in_small",
     "touches_any",
     "traces_of",
 ]
 
-NUM_AHEAD = 1024
-"""Segments that a caller gives to `read_small` at once, for the cache keeps what it reads of so many."""
 _MAX_WALK = 4 << 30
-_LEN_AT_ONCE = 4 << 20  # bytes of segments that are read in one pass
-
 _NUM_KEPT = 20_000
 
 T = TypeVar("T")
@@ -81,25 +73,17 @@ class FileCache(Generic[T]):
 
     def of(self, file: StoredFile, find: Callable[[], T]) -> T:
         """Return the value of a file, from `find` if it is not cached; errors are not cached."""
-        key = _key(file)
+        key = file.path, file.identity, file.size, file.modified_ns
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)
                 return self._found[key]
         found = find()
-        self.put(file, found)
-        return found
-
-    def get(self, file: StoredFile) -> T | None:
-        """Return the value of a file if it is cached, else None."""
-        return self._found.get(_key(file))
-
-    def put(self, file: StoredFile, value: T) -> None:
-        """Add the value of a file."""
         with self._lock:
-            self._found[_key(file)] = value
+            self._found[key] = found
             if len(self._found) > _NUM_KEPT:
                 self._found.popitem(last=False)
+        return found
 
     def clear(self) -> None:
         """Empty the cache."""
@@ -107,75 +91,66 @@ class FileCache(Generic[T]):
             self._found.clear()
 
 
-def _key(file: StoredFile) -> tuple[str, str, int, int]:
-    return file.path, file.identity, file.size, file.modified_ns
-
-
 _kept: FileCache[SegmentContents] = FileCache()
 _kept_traces: FileCache[bool] = FileCache()
-_kept_times: FileCache[SmallTimes] = FileCache()
-
-
-def times_in_small(segment: StoredSegment) -> SmallTimes | None:
-    """Return the timestamps of a small segment's headers, if `read_small` found them."""
-    return _kept_times.get(segment.file)
-
-
-def read_small(places: Places, segments: Iterable[StoredSegment], budget: Budget) -> None:
-    """Read many small segments in one pass, for `times_in_small` and `extent_of`.
-
-    Few are not, and those that cannot be read, or not so.
-
-    Args:
-        places: opens files.
-        segments: of any size; those that were read before are not read again.
-        budget: of the planning; it counts the small segments.
-    """
-    wanted = [one for one in segments if is_small(one) and _kept_times.get(one.file) is None]
-    if not budget.has_many_small(len(wanted)) or not wanted:
-        return
-    buffer = memoryview(bytearray(min(_LEN_AT_ONCE, sum(one.size for one in wanted))))
-    held: list[StoredSegment] = []
-    ends: list[int] = []
-    filled = 0
-    for one in wanted:
-        if filled + one.size > len(buffer):
-            _keep_times(held, buffer[:filled], ends)
-            held, ends, filled = [], [], 0
-        end = filled + one.size
-        if places.read_whole(one.path, buffer[filled:end]):
-            held.append(one)
-            ends.append(end)
-            filled = end
-    _keep_times(held, buffer[:filled], ends)
-
-
-def _keep_times(segments: Sequence[StoredSegment], data: memoryview, ends: Sequence[int]) -> None:
-    with suppress(MissingExtraError):
-        from kafka_segments.core.segment.columnar.small_segments import read_times
-
-        for segment, times in zip(segments, read_times(data, ends), strict=True):
-            if times is not None:
-                _kept_times.put(segment.file, times)
+_kept_extents: FileCache[Extent | None] = FileCache()
 
 
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
     """Return the first and last offset of a segment; None if it has no sound entry or cannot be read."""
-    small = _kept_times.get(segment.file)
-    if small is not None and small.last_offset < segment.base_offset + MOST_OFFSETS:
-        return Extent(small.first_offset, small.last_offset)
     with NotingFaults():
+        if is_small(segment):
+            return _kept_extents.of(segment.file, lambda: _small_extent(places, segment))
         return contents_of_stored(places, segment).extent
     return None  # the segment's reader reports what is wrong
 
 
-def contents_of_stored(places: Places, segment: StoredSegment) -> SegmentContents:
-    """Summarize a stored segment; see `contents.contents_of`.
+def _small_extent(places: Places, segment: StoredSegment) -> Extent | None:
+    """The extent of a small segment: by all headers if they leave no doubt, else by `contents_of_stored`."""
+    with closing(open_stored(places, segment)) as source:
+        table, *others = [*Walk(source, check_crc=True).pieces(), None]
+        if isinstance(table, EntryTable) and others == [None]:
+            names = "magic", "base_offset", "last_offset_delta", "num_records"
+            magics, firsts, deltas, counts = map(table.values, names)
+            lasts = [first + delta for first, delta in zip(firsts, deltas, strict=True)]
+            missing = [
+                first - last - 1
+                for first, last in zip(firsts, [segment.base_offset - 1, *lasts], strict=False)
+            ]
+            end = segment.base_offset + MOST_OFFSETS if segment.end_offset is None else segment.end_offset
+            is_sound = min(magics) >= 2 and table.value(len(table) - 1, "end_position") == source.size
+            is_sound &= all(0 <= count <= delta + 1 for count, delta in zip(counts, deltas, strict=True))
+            # Where the next segment shows no end, what follows missing offsets is in doubt.
+            if is_sound and min(missing) >= 0 and (segment.end_offset is not None or not any(missing)):
+                extent = Extent(firsts[0], lasts[-1])
+                if extent.is_within(segment.base_offset, end):
+                    return extent
+    return contents_of_stored(places, segment).extent
+
+
+def contents_of_stored(
+    places: Places, segment: StoredSegment, source: Source | None = None
+) -> SegmentContents:
+    """Summarize a stored segment, or its open source; see `contents.contents_of`.
 
     Raises:
         KafkaFormatError: it cannot be opened.
     """
-    return _kept.of(segment.file, lambda: _contents_of(places, segment))
+
+    def examined() -> SegmentContents:
+        with closing(open_stored(places, segment)) if source is None else nullcontext(source) as opened:
+            held = contents_of(opened, segment.base_offset, beside(places, segment))
+            return replace(held, path=segment.file.path)
+
+    return _kept.of(segment.file, examined)
+
+
+def open_examined(places: Places, segment: StoredSegment, **options: bool) -> Segment:
+    """Open a segment as `open_segment_of`, with its summary for whoever asks for that later."""
+    source = open_stored(places, segment)
+    with suppress(KafkaFormatError):
+        contents_of_stored(places, segment, source)
+    return open_segment(source, closes_source=True, **options)
 
 
 def contents_or_unknown(places: Places, segment: StoredSegment) -> SegmentContents:
@@ -239,30 +214,10 @@ def _may_be_cleaned(source: Source) -> bool:
         return True
 
 
-def _contents_of(places: Places, segment: StoredSegment) -> SegmentContents:
-    with closing(open_stored(places, segment)) as source:
-        held = contents_of(source, segment.base_offset, beside(places, segment))
-        return replace(held, path=segment.file.path)
-
-
-def astray_in(places: Places, log: PartitionLog, budget: Budget) -> tuple[Extent, ...]:
-    """Return the offsets of each segment that has others than its name says; empty where names are right.
-
-    Args:
-        places: opens files.
-        log: the partition.
-        budget: of the planning, see `read_small`.
-    """
+def astray_in(places: Places, log: PartitionLog) -> tuple[Extent, ...]:
+    """Return the offsets of each segment that has others than its name says; empty where names are right."""
     segments = [piece.segment for piece in log.pieces if _is_brokers(piece.segment)]
-    if any(is_remote(one.file) for one in segments):
-        with ThreadPoolExecutor(NUM_REQUESTS) as pool:
-            extents = list(pool.map(partial(extent_of, places), segments))
-    else:
-        extents = []
-        for at in range(0, len(segments), NUM_AHEAD):
-            some = segments[at : at + NUM_AHEAD]
-            read_small(places, some, budget)
-            extents += [extent_of(places, one) for one in some]
+    extents = run_at_once(segments[0].path if segments else "", partial(extent_of, places), segments)
     return tuple(filter(None, starmap(_if_astray, zip(segments, extents, strict=True))))
 
 

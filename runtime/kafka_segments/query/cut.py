@@ -10,7 +10,6 @@ index, cuts come from the headers within a budget, else there are none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -21,10 +20,10 @@ from kafka_segments.core.segment.beside.index_lookup import OffsetLookup
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.log.findings import Finding, Kind
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split
-from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored
+from kafka_segments.log.opening import Budget, is_remote, open_offsets, open_stored
+from kafka_segments.log.partition_dirs import run_at_once
 
 __all__ = ["MAX_CUTS", "Cutter", "num_bytes_of", "pack"]
 
@@ -72,10 +71,8 @@ class Cutter:
         Args:
             splits: one for each segment, in order.
         """
-        if not any(is_remote(split.segment.file) for split in splits):
-            return [part for split in splits for part in self.cut(split)]
-        with ThreadPoolExecutor(NUM_REQUESTS) as pool:
-            return [part for parts in pool.map(self.cut, splits) for part in parts]
+        far = next((split.segment.path for split in splits if is_remote(split.segment.file)), "")
+        return [part for parts in run_at_once(far, self.cut, splits) for part in parts]
 
     def cut(self, split: Split) -> list[Split]:
         """Cut a split into one or more that together read the same offsets, in order."""

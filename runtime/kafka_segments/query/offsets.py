@@ -185,9 +185,7 @@ class LogView:
         if offset <= self.end:
             # The high watermark of a live broker may still be before its new segment.
             pieces = tuple(piece for piece in pieces if piece.start >= offset)
-        return bool(pieces) and bool(
-            astray_in(self.places, replace(self.log, pieces=pieces), self.finder.budget)
-        )
+        return bool(pieces) and bool(astray_in(self.places, replace(self.log, pieces=pieces)))
 
     def may_be_after_end(self, offset: int) -> bool:
         """Whether an offset may be after the end, by names alone, without reading."""

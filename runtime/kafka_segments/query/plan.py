@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from kafka_segments.core.formats.entries import Damage
@@ -16,10 +15,10 @@ from kafka_segments.core.formats.file_names import SEGMENT_NAME
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.log.findings import Finding, Kind, of_kinds
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import PartitionLog, Split
-from kafka_segments.log.opening import NUM_REQUESTS, is_remote
+from kafka_segments.log.opening import Budget, is_remote
+from kafka_segments.log.partition_dirs import run_at_once
 from kafka_segments.log.segment_extents import astray_in
 from kafka_segments.query.committed import Committed, Pin, read_committed
 from kafka_segments.query.cut import Cutter, num_bytes_of, pack
@@ -169,7 +168,7 @@ class _Planner:
             self._budget,
             unused,
         )
-        splits = pruner.prune(splits, lambda: astray_in(self._places, log, self._budget))
+        splits = pruner.prune(splits, lambda: astray_in(self._places, log))
         own += pruner.left_out
         self._findings += own
         return splits
@@ -259,13 +258,9 @@ class _Planner:
         The end stays open, so that the reader reports damage after the last valid batch.
         """
         is_open = [split for task in tasks for split in task if split.end is None and split.following is None]
-        near = [split for split in is_open if not is_remote(split.segment.file)]
-        far = [split for split in is_open if is_remote(split.segment.file)]
-        found = [self._reached(split) for split in near]
-        if far:
-            with ThreadPoolExecutor(NUM_REQUESTS) as pool:
-                found += pool.map(self._reached, far)
-        reached = dict(zip(map(id, [*near, *far]), found, strict=True))
+        far = next((split.segment.path for split in is_open if is_remote(split.segment.file)), "")
+        found = run_at_once(far, self._reached, is_open)
+        reached = dict(zip(map(id, is_open), found, strict=True))
         return [
             tuple(
                 replace(split, reached=reached[id(split)]) if id(split) in reached else split

@@ -23,7 +23,6 @@ from kafka_segments.core.segment.continuity import Extent
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.log.findings import Finding, Kind
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import (
     TimeClaims,
     is_before,
@@ -32,7 +31,7 @@ from kafka_segments.log.index_claims import (
     verify_claim,
 )
 from kafka_segments.log.model import Split
-from kafka_segments.log.opening import is_remote, is_small, open_stored, open_times
+from kafka_segments.log.opening import Budget, is_remote, is_small, open_stored, open_times
 from kafka_segments.log.segment_extents import touches_any
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import Condition
@@ -167,7 +166,7 @@ class Pruner:
         claims: Iterator[TimeClaims | None] = repeat(None)
         if self._lowest is not None:
             segments = [split.segment for split in splits]
-            claims = iter_claims(self.places, segments, self._lowest, self.unused, self.budget)
+            claims = iter_claims(self.places, segments, self._lowest, self.unused)
         for split in splits:
             if reached is not None:
                 self._drop(split, self._why_over(reached))
@@ -190,7 +189,7 @@ class Pruner:
             return split, True
         if claims.before is None or (claims.before < split.start and not claims.is_all):
             return split, claims.before is not None
-        why = f"no timestamp is above {claims.greatest} ({claims.source}), "
+        why = f"no timestamp is above {claims.greatest} (.timeindex), "
         why += f"and the query asks for {self._asked}"
         if claims.is_all or (split.end is not None and claims.before + 1 >= split.end):
             self._drop(split, why)

@@ -17,8 +17,8 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.new_outputs import new_file
 from kafka_segments.core.io.outputs import check_absent
 from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import PartitionLog, StoredFile
+from kafka_segments.log.opening import Budget
 from kafka_segments.query.committed import Committed, read_committed
 from kafka_segments.query.documents import content_of, read_document, write_document
 from kafka_segments.query.offsets import LogView

@@ -25,12 +25,10 @@ from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_hea
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.segment import Segment
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of
 from kafka_segments.log.model import LogPiece, PartitionLog
-from kafka_segments.log.opening import open_segment_of, open_stored
-from kafka_segments.log.replica_agreement import first_missing
-from kafka_segments.log.segment_extents import astray_in
+from kafka_segments.log.opening import Budget, open_segment_of, open_stored
+from kafka_segments.log.segment_extents import astray_in, contents_of_stored, shows_cleaner
 
 __all__ = ["TimeFinder", "piece_end"]
 
@@ -50,7 +48,7 @@ class TimeFinder:
 
     Attributes:
         places: filesystems by path.
-        budget: for reading headers where there is no sound index, or of small segments.
+        budget: for reading headers where there is no sound index.
         unused: errors of indexes.
     """
 
@@ -73,7 +71,7 @@ class TimeFinder:
             OptionError: no sound index, and the segments exceed the budget.
         """
         ends = [piece_end(log, at) for at in range(len(log.pieces))]
-        if astray := astray_in(self.places, log, self.budget):
+        if astray := astray_in(self.places, log):
             # Offsets below the first name are deleted only if a broker's checkpoint has them so.
             lowest = min([start, *(one.first for one in astray)])
             start = max(lowest, log.log_start_offset or 0) if start == log.pieces[0].start else start
@@ -81,7 +79,7 @@ class TimeFinder:
         pairs = zip(log.pieces, ends, strict=True)
         wanted = [(piece, end) for piece, end in pairs if end is None or end > start]
         segments = [piece.segment for piece, _end in wanted]
-        claims = iter_claims(self.places, segments, timestamp, self.unused, self.budget)
+        claims = iter_claims(self.places, segments, timestamp, self.unused)
         for (piece, end), claimed in zip(wanted, claims, strict=True):
             if claimed.is_all:
                 continue
@@ -101,13 +99,27 @@ class TimeFinder:
         return min((one for one in found if one is not None), default=None)
 
     def _first_lost_before(self, log: PartitionLog, piece: LogPiece, found: int, start: int) -> int:
-        """The first offset lost directly before the found one, else the found one."""
+        """The first offset lost directly before the found one, else the found one.
+
+        Where no more may be read for traces of the cleaner, they count as lost, as if there were none.
+        """
         at = log.pieces.index(piece)
         start = max(start, log.cleaned_up_to or 0)
         if at == 0 or piece.start <= start:
             return found
-        lost = first_missing(self.places, log.pieces[at - 1], piece, found, self.budget)
-        return found if lost is None else max(lost, start)
+        before = log.pieces[at - 1]
+        own, held = (contents_of_stored(self.places, one.segment) for one in (piece, before))
+        is_first = own.extent is not None and found <= max(own.extent.first, piece.start)
+        if not is_first or own.is_damaged_before:
+            return found
+        lost = before.end
+        if lost is None or lost >= piece.start:
+            if held.is_damaged_after or (held.extent is None and held.is_damaged_before):
+                return found  # the segment's reader reports it
+            lost = before.start if held.extent is None else max(before.start, held.extent.last + 1)
+        is_cleaned = lost < piece.start and self.budget.spend(before.segment.file)
+        is_cleaned = is_cleaned and shows_cleaner(self.places, before.segment)
+        return found if lost >= piece.start or is_cleaned else max(lost, start)
 
     def _find_in(
         self,

@@ -21,8 +21,8 @@ from kafka_segments.errors import (
     TruncatedLogError,
 )
 from kafka_segments.log.findings import Kind, of_kinds
-from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import LogEnd, PartitionLog
+from kafka_segments.log.opening import Budget
 from kafka_segments.query.committed import Committed, read_committed
 from kafka_segments.query.continuation import (
     PartitionState,
