@@ -26,7 +26,7 @@ from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Findings
-from kafka_segments.log.model import Split, name_partition
+from kafka_segments.log.model import Split
 from kafka_segments.query.read.split_reader import Reading, SplitReader
 
 __all__ = ["BATCHES_SCHEMA", "CONTROL_SCHEMA", "read_batches", "read_control"]
@@ -52,21 +52,14 @@ def read_batches(split: Split, places: Places, findings: Findings) -> Iterator[p
 
     Checksums and compressed data are not read: damage inside a batch is not found.
     """
-    return _named(_Batches(split, places, Reading(()), findings), split)
+    return _Batches(split, places, Reading(()), findings).batches()
 
 
 def read_control(
     split: Split, places: Places, reading: Reading, findings: Findings
 ) -> Iterator[pa.RecordBatch]:
     """Yield the control records of a range, of `CONTROL_SCHEMA`; other batches are read by header only."""
-    return _named(_Control(split, places, reading, findings), split)
-
-
-def _named(reader: SplitReader, split: Split) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from reader.batches()
-    except KafkaFormatError as error:
-        raise name_partition(error, split) from error.__cause__
+    return _Control(split, places, reading, findings).batches()
 
 
 class _Batches(SplitReader):

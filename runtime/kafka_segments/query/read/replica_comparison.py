@@ -29,7 +29,8 @@ from kafka_segments.core.segment.scan.entry_scan import sound_entry
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, raise_unless_file_at_fault
 from kafka_segments.log.model import Split, StoredSegment
-from kafka_segments.query.read.segment_finder import begin, open_stored
+from kafka_segments.log.opening import open_stored
+from kafka_segments.query.read.segment_finder import begin
 
 __all__ = ["compare_copies", "find_mismatches"]
 

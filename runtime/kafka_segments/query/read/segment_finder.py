@@ -21,27 +21,26 @@ time, never records. (An entry inside a record's value is valid too, but only a 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
 from kafka_segments.core.formats.file_names import SEGMENT_NAME, TopicPartition, name_in
-from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.cleaner_traces import Traces
-from kafka_segments.core.segment.scan.entry_scan import first_offset_at, first_offset_in_name
+from kafka_segments.core.segment.scan.entry_scan import first_offset_at
 from kafka_segments.core.segment.scan.walk import find_entries
 from kafka_segments.errors import ReadError, raise_unless_file_at_fault
 from kafka_segments.log.checkpoints import Checkpoints
+from kafka_segments.log.log_dir import segments_in, swaps_in
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
-from kafka_segments.log.opening import StoredPart
-from kafka_segments.log.opening import open_stored as open_in_form
+from kafka_segments.log.opening import open_stored
 from kafka_segments.log.partition_dirs import Directory
 from kafka_segments.log.segment_extents import extent_of, traces_of
 
-__all__ = ["Found", "SegmentFinder", "StartPosition", "begin", "open_stored"]
+__all__ = ["Found", "SegmentFinder", "StartPosition", "begin"]
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 _NUM_LISTINGS = 5
@@ -175,7 +174,7 @@ class SegmentFinder:
                 raise_unless_file_at_fault(error)  # the reader of that segment reports it
                 continue
             if entry is not None:
-                yield _stored(entry, base_offset, is_newest=False)
+                yield StoredSegment(StoredFile.of(entry), base_offset)
 
     def _take(self, stored: StoredSegment) -> Found | None:
         source = self._open(stored)
@@ -187,7 +186,9 @@ class SegmentFinder:
 
     def _open(self, stored: StoredSegment) -> Source | None:
         try:
-            return open_stored(self._places, stored)
+            # Also what was appended, or is missing, since the file was listed.
+            is_plain = stored.form == "plain"
+            return self._places.open(stored.path) if is_plain else open_stored(self._places, stored)
         except ReadError as error:
             if error.errno not in _GONE:
                 raise
@@ -227,43 +228,13 @@ class SegmentFinder:
             if error.errno not in _GONE:
                 raise
             return [], []
-        named, swaps = _named(entries, ".log"), _named(entries, ".log.swap")
-        newest = max(named, default=None)
-        listed = [_stored(entry, at, is_newest=at == newest) for at, entry in sorted(named.items())]
-        return listed, [_stored(swaps[at], at, is_newest=False) for at in sorted(swaps.keys() - named.keys())]
-
-
-def open_stored(places: Places, stored: StoredSegment) -> Source:
-    """Open a segment; the caller closes it.
-
-    Raises:
-        ReadError: the file cannot be opened, with `errno`.
-        OptionError: an unknown form.
-    """
-    if stored.form != "plain":
-        return open_in_form(places, stored)
-    file = stored.file
-    source = places.open(file.path)
-    if not file.position:
-        return source
-    # A file shorter than planned is read as far as it goes; missing offsets are reported later.
-    size = max(0, min(file.size, source.size - file.position))
-    return StoredPart(source, file.path, file.position, size)
-
-
-def _stored(entry: FileEntry, base_offset: int, *, is_newest: bool) -> StoredSegment:
-    file = StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)
-    return StoredSegment(file, base_offset, is_newest=is_newest)
+        swaps = {path: base_offset for base_offset, path in swaps_in(entries)}
+        swapped = [StoredSegment(StoredFile.of(one), swaps[one.path]) for one in entries if one.path in swaps]
+        return segments_in(entries), swapped
 
 
 def _directory(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-def _named(entries: Iterable[FileEntry], suffix: str) -> dict[int, FileEntry]:
-    """Files by the base offsets in their names, which end with a suffix."""
-    found = {first_offset_in_name(one.name): one for one in entries if one.name.endswith(suffix)}
-    return {offset: one for offset, one in found.items() if offset is not None}
 
 
 @dataclass(frozen=True, slots=True)

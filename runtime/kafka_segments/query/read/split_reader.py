@@ -8,6 +8,7 @@ cleaner may have removed them (`losses`). Gaps within a segment are never losses
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -77,11 +78,8 @@ def read_split(
         ReadError: a file cannot be opened; a deleted one is a loss.
         KafkaFormatError: a file of another program; all errors have topic and partition.
     """
-    try:
-        for batch in SplitReader(split, places, reading, findings).batches():
-            yield from bounded(batch, split, reading.max_row_size, reading.columns)
-    except KafkaFormatError as error:
-        raise name_partition(error, split) from error.__cause__
+    for batch in SplitReader(split, places, reading, findings).batches():
+        yield from bounded(batch, split, reading.max_row_size, reading.columns)
 
 
 class SplitReader:
@@ -107,10 +105,15 @@ class SplitReader:
         self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield all batches, segment by segment."""
+        """Yield all batches, segment by segment; errors name the partition."""
+        if self._end is None or self._split.start < self._end:
+            try:
+                yield from self._batches()
+            except KafkaFormatError as error:
+                raise name_partition(error, self._split) from error.__cause__
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         path, missing = self._split.segment.file.path, self._losses.floor
-        if self._end is not None and self._split.start >= self._end:
-            return
         found = self._finder.planned()
         if found is None:
             self._losses.note(path, None, "it was deleted after planning: searched by offset")
@@ -118,10 +121,8 @@ class SplitReader:
         while found is not None:
             end = self._end_in(found)
             coverage = OffsetCoverage(missing, self._losses.named, end)
-            try:
+            with closing(found.source):
                 yield from self._read(found, (missing, end), coverage)
-            finally:
-                found.source.close()
             following = yield from self._settle(found, (missing, end), coverage)
             if following is None:
                 return
@@ -221,10 +222,8 @@ class SplitReader:
             if stop is not None:  # a truncated entry there is not at the log end
                 found = replace(found, stored=replace(found.stored, is_newest=False))
             coverage = OffsetCoverage(at)
-            try:
+            with closing(found.source):
                 yield from self._read(found, (at, stop), coverage)
-            finally:
-                found.source.close()
             if coverage.last is None or coverage.last < at:
                 continue
             begin = at if coverage.first is None else max(at, coverage.first)
