@@ -146,7 +146,7 @@ def contents_of_stored(
 
 
 def open_examined(places: Places, segment: StoredSegment, **options: bool) -> Segment:
-    """Open a segment as `open_segment_of`, with its summary for whoever asks for that later."""
+    """Open a segment as `open_segment_of`, and summarize it for those who ask later for its contents."""
     source = open_stored(places, segment)
     with suppress(KafkaFormatError):
         contents_of_stored(places, segment, source)
