@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,20 +85,49 @@ def test_a_narrow_histogram_fits_the_window_of_a_wide_one() -> None:
     assert (counts[0], counts[-1], sum(counts)) == (1, 1, 2)
 
 
-@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000)), max_size=40))
-def test_present_offsets_stay_as_many(entries: list[tuple[int, int]]) -> None:
-    bins = OffsetBins(0, 8000)
+@given(
+    st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000)), min_size=1, max_size=40), st.booleans()
+)
+def test_present_offsets_stay_as_many(entries: list[tuple[int, int]], are_many: bool) -> None:
+    bins = OffsetBins(0)
     firsts = np.array([first for first, _count in entries], np.int64)
     counts = np.array([count for _first, count in entries], np.int64)
-    bins.add(firsts, firsts + counts - 1, counts)
-    assert int(bins._counts.sum()) == int(counts.sum())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kafka_segments.report.bins._MAX_ENTRIES", 5 if are_many else 1000)
+        for _time in range(3):
+            bins.add(firsts, firsts + counts - 1, counts)
+    assert bins._num_kept <= 5 or not are_many
+    bins.close(8000)
+    assert int(bins._counts.sum()) == 3 * int(counts.sum())
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 900), st.integers(0, 2)), min_size=1, max_size=60), st.integers(1, 60)
+)
+def test_offsets_are_counted_alike_however_their_entries_come(
+    entries: list[tuple[int, int]], num_first: int
+) -> None:
+    """Together, where consecutive ones become one, or one by one; entries of `count + lack` offsets."""
+    counts = np.array([count for count, _lack in entries], np.int64)
+    ends = np.cumsum(counts + np.array([lack for _count, lack in entries], np.int64))
+    firsts = np.append(0, ends[:-1])
+    found = []
+    for cuts in ([num_first], range(1, len(entries))):
+        bins = OffsetBins(0)
+        for own in np.split(np.arange(len(entries)), list(cuts)):
+            if len(own):
+                bins.add(firsts[own], ends[own] - 1, counts[own])
+        bins.close(int(ends[-1]))
+        found.append(bins.shares())
+    assert found[0] == found[1]
 
 
 def test_present_offsets_are_where_they_are() -> None:
-    bins = OffsetBins(100, 420)
-    assert bins.width == 2
+    bins = OffsetBins(100)
     bins.add(np.array([100]), np.array([199]), np.array([100]))
     bins.add(np.array([300]), np.array([301]), np.array([1]))
+    bins.close(420)
+    assert bins.width == 2
     shares = {first: share for first, _end, share in bins.shares()}
     assert {shares[first] for first in range(100, 200, 2)} == {1.0}
     assert {share for first, share in shares.items() if first >= 200} == {0.0, 0.5}
@@ -105,7 +135,9 @@ def test_present_offsets_are_where_they_are() -> None:
 
 
 def test_an_empty_log_has_offsets_to_draw() -> None:
-    assert OffsetBins(7, 7).shares() == [(7, 8, 0.0)]
+    bins = OffsetBins(7)
+    bins.close(7)
+    assert bins.shares() == [(7, 8, 0.0)]
 
 
 def test_sizes_are_counted_by_powers_of_two() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tracemalloc
 from collections import Counter
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogEnd
 from kafka_segments.log.replicas import resolve
 from kafka_segments.report.log_summary import LogSummary, summarize_log
-from kafka_segments.report.message_samples import read_messages
 from kafka_segments.report.report_totals import ReportTotals
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "recorded"
@@ -67,15 +67,30 @@ def test_figures_are_those_of_all_records(name: str) -> None:
     assert summary.places == []
 
 
+def test_each_segment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is opened to find its place in the log, and to read it."""
+    opened: Counter[str] = Counter()
+    open_one = Places.open
+
+    def counted(places: Places, path: str) -> object:
+        opened[path.rpartition(".")[2]] += 1
+        return open_one(places, path)
+
+    monkeypatch.setattr(Places, "open", counted)
+    summary = summary_of(RECORDED / "kafka-4.3/clean/multi-0", with_payload=True)
+    assert opened["log"] <= 2 * len(summary.segments) > 2
+    assert summary.messages.found and summary.codecs.totals
+
+
 def test_transactions_are_spans(tmp_path: Path) -> None:
     logs.transactions(tmp_path / "t-0")
     summary = summary_of(tmp_path / "t-0")
-    spans = {one.producer_id: one for one in summary.transactions.kept}
+    spans = {one.key: one for one in summary.transactions.kept}
     assert {number: one.state for number, one in spans.items()} == {1: "committed", 2: "aborted", 3: "open"}
     assert [(one.first_offset, one.last_offset) for one in spans.values()] == [(0, 3), (2, 4), (5, 5)]
     assert [one.duration_ms for one in spans.values()] == [2 * logs.HOUR, 2 * logs.HOUR, 0]
     assert spans[1].num_records == 2
-    producers = {one.producer_id: one for one in summary.producers.top(9)}
+    producers = {one.key: one for one in summary.producers.top(9)}
     assert producers.keys() == {1, 2, 3, 4}
     assert (producers[4].highest_epoch, producers[4].num_transactional) == (7, 0)
     assert summary.outcome.last_stable_offset == 5
@@ -89,7 +104,7 @@ def test_compression_is_measured(tmp_path: Path) -> None:
     assert (packed.num_batches, packed.num_sampled, packed.sampled_decompressed) == (1, 1, len(content))
     assert packed.ratio == len(content) / packed.num_payload_bytes > 1
     assert (plain.num_sampled, plain.ratio) == (0, None)
-    assert [(run.epoch, run.first_offset, run.last_offset) for run in summary.epochs.runs] == [
+    assert [(run.key, run.first_offset, run.last_offset) for run in summary.epochs.runs] == [
         (0, 0, 1),
         (3, 2, 3),
     ]
@@ -139,7 +154,9 @@ def test_the_worst_is_kept_and_counted_after_much_else(tmp_path: Path) -> None:
     assert summary.segments[0].num_batches == 120, "those between the damaged ones"
     totals = ReportTotals(1)
     note = Finding(Kind.NOTE, "a", 0, "a name that contradicts what is in it")
-    totals.add(replace(summary, places=[], more_places=Counter(), findings=[note] * 300))
+    other = copy(summary)
+    other.places, other.more_places, other.findings = [], Counter(), [note] * 300
+    totals.add(other)
     totals.add(summary)
     assert totals.status == 2
     assert (totals.num_findings["not opened"], totals.num_findings["note"]) == (1, 300)
@@ -160,20 +177,18 @@ def test_bytes_and_messages_on_request(tmp_path: Path) -> None:
     place = next(one for one in summary.places if one.finding.kind is Kind.DAMAGE)
     position = place.finding.position or 0
     assert place.content == path.read_bytes()[position : position + 256]
-    assert [one.offset for one in summary.messages] == [0, 1, 10, 11]
-    assert summary.messages[0].key == b"key-of-the-message-0"
-    assert summary.messages[0].headers == ((b"head-of-the-message-0", b"held-of-the-message-0"),)
+    assert [one.offset for one in summary.messages.found] == [0, 1, 10, 11]
+    assert summary.messages.found[0].key == b"key-of-the-message-0"
+    assert summary.messages.found[0].headers == ((b"head-of-the-message-0", b"held-of-the-message-0"),)
 
 
 def test_large_messages_are_cut_one_by_one(tmp_path: Path) -> None:
     value = bytes(30 << 20)
     data = b"".join(encode_records([{"offset": at, "value": value}], compression="zstd") for at in range(9))
     logs.write(tmp_path / "t-0", 0, data)
-    places = Places(keep_cache=True)
-    (log,) = resolve(places, discover(places, [str(tmp_path / "t-0")], prefer_names=True))
     tracemalloc.start()
     try:
-        found = read_messages(places, log.pieces, [0])
+        found = summary_of(tmp_path / "t-0", with_payload=True).messages.found
         _now, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -204,7 +219,7 @@ def test_old_messages_have_no_timestamps_or_their_own(tmp_path: Path) -> None:
     assert summary.times.num_without == 2
     assert summary.times.range() == (5000, 5125)
     assert summary.segments[0].magics == {0, 1}
-    assert [run.epoch for run in summary.epochs.runs] == [-1]
+    assert [run.key for run in summary.epochs.runs] == [-1]
 
 
 def test_very_many_producers_and_transactions_are_bounded(tmp_path: Path) -> None:

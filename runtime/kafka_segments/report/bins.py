@@ -2,7 +2,7 @@
 
 Strategy: the range of times is not known before the last header is read, and old and new records may be years
 apart. So bins of times are sparse, their width doubles whenever there are too many of them, and a long time
-without records divides them into eras, which are drawn one by one. Offsets are known beforehand.
+without records divides them into eras, which are drawn one by one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ _HIGHEST = 253_402_300_799_999  # the last millisecond of the year 9999
 _MAX_TIME_BINS = 2048
 _NUM_SIZE_BINS = 64
 _NUM_OFFSET_BINS = 160
+_MAX_ENTRIES = 1 << 18  # 6 MiB
+_JOIN = np.minimum, np.maximum, np.add
 _NUM_SHOWN = 96
 _MAX_ERAS = 8
 _MIN_BINS = 8  # fewer fit a common axis, whatever is between them
@@ -213,20 +215,45 @@ class SizeBins:
 
 
 class OffsetBins:
-    """Offsets that are present, in bins of one width between two offsets.
+    """Offsets that are present, in bins of one width from the first offset to the end of the log.
+
+    The end is known at last. Until then entries are kept; those that leave no gap are one, and of very many
+    others every two are joined.
 
     Args:
         start: first offset.
-        end: offset after the last one.
     """
 
-    def __init__(self, start: int, end: int) -> None:
-        self.start, self.end = start, max(start + 1, end)
-        self.width = -(-(self.end - self.start) // _NUM_OFFSET_BINS)
-        self._counts = np.zeros(-(-(self.end - self.start) // self.width), np.int64)
+    def __init__(self, start: int) -> None:
+        self.start, self.end = start, start + 1
+        self.width = 1
+        self._kept: list[Any] = []
+        self._num_kept = 0
+        self._counts = np.zeros(1, np.int64)
 
     def add(self, firsts: Any, lasts: Any, counts: Any) -> None:
         """Add entries: their first and last offsets, and how many of the offsets between are present."""
+        is_dense = counts == lasts - firsts + 1
+        goes_on = is_dense[1:] & is_dense[:-1] & (firsts[1:] == lasts[:-1] + 1)
+        starts = np.flatnonzero(np.append(True, ~goes_on))
+        ends = np.append(starts[1:], len(firsts)) - 1
+        self._kept.append(np.stack([firsts[starts], lasts[ends], np.add.reduceat(counts, starts)]))
+        self._num_kept += len(starts)
+        while self._num_kept > _MAX_ENTRIES:
+            pairs = np.arange(0, self._num_kept, 2)
+            joined = [how.reduceat(one, pairs) for how, one in zip(_JOIN, self._entries(), strict=True)]
+            self._kept, self._num_kept = [np.stack(joined)], len(pairs)
+
+    def _entries(self) -> Any:
+        return np.concatenate([np.zeros((3, 0), np.int64), *self._kept], axis=1)
+
+    def close(self, end: int) -> None:
+        """Count the offsets in bins; `end` is the offset after the last one."""
+        self.end = max(self.start + 1, end)
+        self.width = -(-(self.end - self.start) // _NUM_OFFSET_BINS)
+        self._counts = np.zeros(-(-(self.end - self.start) // self.width), np.int64)
+        firsts, lasts, counts = self._entries()
+        self._kept.clear()
         last_bin = len(self._counts) - 1
         low = np.clip((firsts - self.start) // self.width, 0, last_bin)
         high = np.clip((lasts - self.start) // self.width, 0, last_bin)

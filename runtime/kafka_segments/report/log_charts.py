@@ -8,9 +8,8 @@ from dataclasses import replace
 from kafka_segments.log.findings import Kind
 from kafka_segments.report.charts import Chart, Track, Value, track_chart
 from kafka_segments.report.log_summary import DamagedPlace, LogSummary
-from kafka_segments.report.producer_totals import ProducerSpan
 from kafka_segments.report.segment_totals import SegmentTotals
-from kafka_segments.report.transaction_spans import TransactionSpan
+from kafka_segments.report.spans import ProducerSpan, TransactionSpan
 from kafka_segments.report.words import bytes_words, duration_words, number_words, plural, time_words, unit_of
 
 __all__ = ["STATE_COLOURS", "damage_chart", "log_charts", "shown_segments"]
@@ -39,7 +38,7 @@ def _offsets(summary: LogSummary) -> Chart:
         Track("records present", list(_present(summary))),
         Track("lost or damaged", list(_lost(summary))),
     ]
-    if any(run.epoch >= 0 for run in summary.epochs.runs):
+    if any(run.key >= 0 for run in summary.epochs.runs):
         tracks.append(Track("leader epochs", list(_epochs(summary))))
     legend = (
         ("c0-a", "segments, leader epochs"),
@@ -89,9 +88,9 @@ def _lost(summary: LogSummary) -> Iterator[Value]:
 def _epochs(summary: LogSummary) -> Iterator[Value]:
     length = max(1, summary.offsets.end - summary.offsets.start)
     for number, run in enumerate(summary.epochs.runs):
-        words = f"leader epoch {run.epoch}: offsets {run.first_offset} to {run.last_offset}, "
+        words = f"leader epoch {run.key}: offsets {run.first_offset} to {run.last_offset}, "
         words += plural(run.num_records, "record")
-        label = str(run.epoch) if run.last_offset - run.first_offset > _LABEL_SHARE * length else ""
+        label = str(run.key) if run.last_offset - run.first_offset > _LABEL_SHARE * length else ""
         end = run.last_offset + 1
         yield Value(run.first_offset, end, words, ("c0-a", "c0-b")[number % 2], True, label=label)
 
@@ -100,9 +99,9 @@ def _producers(summary: LogSummary) -> Chart:
     """Draw where each producer wrote, and its transactions."""
     spans: dict[int, list[TransactionSpan]] = {}
     for one in summary.transactions.kept:
-        spans.setdefault(one.producer_id, []).append(one)
-    notable = {span.producer_id for own in spans.values() for span in own if span.state != "committed"}
-    known = {one.producer_id: one for one in summary.producers.top(_MAX_PRODUCERS)}
+        spans.setdefault(one.key, []).append(one)
+    notable = {span.key for own in spans.values() for span in own if span.state != "committed"}
+    known = {one.key: one for one in summary.producers.top(_MAX_PRODUCERS)}
     order = [*sorted(notable), *(one for one in known if one not in notable)]
     order += [one for one in spans if one not in notable and one not in known]
     shown = sorted(order[:_MAX_PRODUCERS])
@@ -129,11 +128,11 @@ def _producers(summary: LogSummary) -> Chart:
 
 def _of_producer(producer: ProducerSpan | None, spans: Sequence[TransactionSpan]) -> Iterator[Value]:
     if producer is not None:
-        words = f"producer {producer.producer_id}: {plural(producer.num_records, 'record')}, offsets "
+        words = f"producer {producer.key}: {plural(producer.num_records, 'record')}, offsets "
         words += f"{producer.first_offset} to {producer.last_offset}"
         yield Value(producer.first_offset, producer.last_offset + 1, words, "muted", height=0.25)
     for span in spans:
-        words = f"{span.state}: producer {span.producer_id}, offsets {span.first_offset} to "
+        words = f"{span.state}: producer {span.key}, offsets {span.first_offset} to "
         words += f"{span.last_offset}, {plural(span.num_records, 'record')}, from "
         words += f"{time_words(span.first_timestamp)} UTC, {duration_words(span.duration_ms)}"
         yield Value(

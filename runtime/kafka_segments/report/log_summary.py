@@ -1,40 +1,51 @@
-"""Summary of a log for a report: transactions and damage, then totals of its headers.
+"""Summary of a log for a report: transactions and damage, and totals of its headers.
 
-Strategy: the log is read twice, as `read_committed` reads it. The first pass verifies checksums, finds damage
-and decides transactions (`log.partition`). The second one reads headers alone, in tables, and adds them to
-totals of bounded size. Some payloads are decompressed to measure compression (`payload_samples`).
+Strategy: each segment is read once. The pass that decides transactions (`Partition.check_indexes`) verifies
+checksums and finds damage; the summary hears of all sound entries, and adds them to totals of bounded size.
+Some payloads are decompressed to measure compression (`payload_samples`). Only where a batch inside a segment
+turns out to have the offset of another place, which takes all of it out of the totals, the log is read again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafka_segments.core.formats.entries import Damage
-from kafka_segments.core.segment.scan.walk import iter_headers
-from kafka_segments.errors import CorruptBatchError, DataLossError, TransactionInDoubtError, TruncatedError
+from kafka_segments.core.formats.entries import Damage, Padding
+from kafka_segments.core.segment.continuity import out_of_order
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import Walk
+from kafka_segments.core.segment.transactions.markers import Hear
+from kafka_segments.core.segment.transactions.state import Lost, Step, Transactions
+from kafka_segments.errors import (
+    CorruptBatchError,
+    DataLossError,
+    KafkaFormatError,
+    TransactionInDoubtError,
+    TruncatedError,
+)
 from kafka_segments.log.findings import Finding, Kind, merged
-from kafka_segments.log.log_files import UNOPENED, is_unopened
-from kafka_segments.log.model import LogPiece, PartitionLog
+from kafka_segments.log.log_files import UNOPENED, LogFile, is_unopened
+from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.opening import open_segment_of, open_stored
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.transaction_outcomes import TransactionOutcome
 from kafka_segments.report.bins import OffsetBins, SizeBins, TimeBins
-from kafka_segments.report.header_columns import HeaderColumns, columns_of, is_sound
-from kafka_segments.report.message_samples import MessageSample, read_messages
+from kafka_segments.report.entry_figures import EntryFigures
+from kafka_segments.report.message_samples import MessageSamples
 from kafka_segments.report.payload_samples import PayloadSamples
-from kafka_segments.report.producer_totals import EpochRuns, ProducerSpans
 from kafka_segments.report.segment_totals import SegmentTotals
-from kafka_segments.report.transaction_spans import TransactionSpans
+from kafka_segments.report.spans import EpochRuns, ProducerSpans, TransactionSpans
 
 if TYPE_CHECKING:
     from kafka_segments.core.io.filesystems import Places
+    from kafka_segments.core.io.storage import Source
 
 __all__ = ["DamagedPlace", "LogSummary", "summarize_log"]
 
@@ -61,6 +72,7 @@ class LogSummary:
 
     Attributes:
         log: as it was listed.
+        is_checked: whether checksums are verified.
         outcome: of its transactions.
         segments: in the order of the log.
         times: records and bytes by time.
@@ -76,14 +88,14 @@ class LogSummary:
         more_places: how many more there are of each kind.
         findings: what else is wrong: indexes, transactions in doubt, files that were left out.
         messages: first and last records, if they were asked for.
-        is_checked: whether checksums were verified.
     """
 
     log: PartitionLog
-    outcome: TransactionOutcome
-    transactions: TransactionSpans
+    is_checked: bool
     offsets: OffsetBins
-    segments: list[SegmentTotals] = field(default_factory=list)
+    segments: list[SegmentTotals]
+    outcome: TransactionOutcome = field(init=False)
+    transactions: TransactionSpans = field(default_factory=TransactionSpans)
     times: TimeBins = field(default_factory=partial(TimeBins, 2))
     batch_bytes: SizeBins = field(default_factory=SizeBins)
     batch_records: SizeBins = field(default_factory=SizeBins)
@@ -94,8 +106,7 @@ class LogSummary:
     places: list[DamagedPlace] = field(default_factory=list)
     more_places: Counter[Kind] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
-    messages: list[MessageSample] = field(default_factory=list)
-    is_checked: bool = True
+    messages: MessageSamples = field(default_factory=MessageSamples)
 
     @property
     def name(self) -> str:
@@ -121,20 +132,89 @@ class LogSummary:
         """Offsets that are lost, as far as damage, gaps and checkpoints name them: see `lost_ranges`."""
         return lost_ranges(self.outcome.damage, self.log.noted.end[0])
 
-    def add(self, columns: HeaderColumns, at: int) -> None:
-        """Add the next headers of the segment with a number."""
-        self.segments[at].add(columns)
-        self.times.add(columns.timestamp, np.stack([columns.num_records, columns.size], axis=1))
-        self.batch_bytes.add(columns.size)
-        self.batch_records.add(columns.num_present)
-        self.offsets.add(columns.first_offset, columns.last_offset, columns.num_present)
-        self.codecs.add(columns, at)
-        self.producers.add(columns)
-        self.epochs.add(columns)
-        self.transactions.add(columns)
-        has_horizon = columns.delete_horizon >= 0
-        ones = np.ones((int(has_horizon.sum()), 1), np.int64)
-        self.horizons.add(columns.delete_horizon[has_horizon], ones)
+    @classmethod
+    def of(cls, log: PartitionLog, *, is_checked: bool) -> LogSummary:
+        """Begin the summary of a log."""
+        segments = (piece.segment for piece in log.pieces)
+        totals = [SegmentTotals(one.path, one.base_offset, one.size) for one in segments]
+        return cls(log, is_checked, OffsetBins(min(piece.start for piece in log.pieces)), totals)
+
+    def add(self, figures: EntryFigures, at: int, walk: Walk) -> None:
+        """Add the next entries of the segment with a number, which a walk is over."""
+        self.segments[at].add(figures)
+        self.times.add(figures.timestamp, np.stack([figures.num_records, figures.size], axis=1))
+        self.batch_bytes.add(figures.size)
+        self.batch_records.add(figures.num_present)
+        self.offsets.add(figures.first_offset, figures.last_offset, figures.num_present)
+        self.codecs.add(figures, at, partial(walk.payload, figures.entries))
+        self.producers.add(figures)
+        self.epochs.add(figures)
+        horizons = figures.of_batch("base_timestamp")[figures.of_batch("has_delete_horizon", 0) != 0]
+        self.horizons.add(horizons[horizons >= 0], np.ones((int((horizons >= 0).sum()), 1), np.int64))
+
+    def end(self, outcome: TransactionOutcome, errors: Sequence[KafkaFormatError]) -> None:
+        """End the log, whose indexes have some errors."""
+        self.outcome, log = outcome, self.log
+        self.offsets.close(outcome.end_offset)
+        self.transactions.end(outcome)
+        damages: dict[str | None, list[Damage]] = {}
+        for one in outcome.damage:
+            damages.setdefault(one.path, []).append(one)
+        for totals in self.segments:
+            totals.end([one for one in damages.get(totals.path, ()) if one.end_position > one.position])
+        self.findings += log.findings
+        self.findings += [Finding.of_error(Kind.UNUSED, log.topic, log.partition, error) for error in errors]
+        self.findings += _doubts(self)
+        self.more_places = Counter(_kind_of(one, log) for one in outcome.damage[_MAX_PLACES:])
+
+
+class _SegmentListener:
+    """Listener to one segment, for a summary.
+
+    Args:
+        summary: of the log.
+        file: the segment.
+        state: of the log's transactions.
+        is_astray: it has offsets of other segments, and is in no total.
+        with_payload: keep some messages.
+    """
+
+    def __init__(
+        self, summary: LogSummary, file: LogFile, state: Transactions, *, is_astray: bool, with_payload: bool
+    ) -> None:
+        self._summary, self._file, self._state = summary, file, state
+        self._is_astray, self._with_payload = is_astray, with_payload
+        paths = [one.path for one in summary.segments]
+        self._at = paths.index(file.path)
+        self._is_first, self._is_last = self._at == 0, self._at == len(paths) - 1
+        self._previous = file.segment.base_offset - 1
+
+    def hear(self, walk: Walk, piece: EntryTable | Damage | Padding, steps: Sequence[Step]) -> None:
+        """Add the next entries; see `markers.Hear`."""
+        if isinstance(piece, EntryTable):
+            if self._with_payload and (self._is_first or self._is_last):
+                self._summary.messages.add(walk, piece, is_first=self._is_first, is_last=self._is_last)
+            if not self._is_astray:
+                self._add(walk, piece, steps)
+            return
+        if self._is_first:
+            self._summary.messages.stop()
+        if isinstance(piece, Damage) and piece.last_lost_offset is not None:
+            self._previous = max(self._previous, piece.last_lost_offset)
+
+    def _add(self, walk: Walk, entries: EntryTable, steps: Sequence[Step]) -> None:
+        figures = EntryFigures(entries, self._previous)
+        self._previous = int(figures.last_offset[-1])
+        lost = [step.damage.position for step in steps if isinstance(step, Lost)]
+        is_wanted = ~np.isin(entries.column("position"), lost)
+        if self._file.start is not None:
+            is_wanted &= figures.last_offset >= self._file.start
+        if self._file.end is not None:
+            is_wanted &= figures.first_offset < self._file.end
+        if is_wanted.any():
+            figures = figures.chosen(is_wanted)
+            self._summary.add(figures, self._at, walk)
+            self._summary.transactions.add(figures, steps, self._state.doubtful)
 
 
 def lost_ranges(damages: Sequence[Damage], noted_end: int = 0) -> list[tuple[int, int]]:
@@ -170,63 +250,26 @@ def summarize_log(
     """
     opened = partial(open_segment_of, places, check_crc=check_crc)
     with Partition(log, places, opened, is_whole=is_whole) as partition:
-        errors = partition.check_indexes()
-        outcome = partition.outcome
-    start = min(piece.start for piece in log.pieces)
-    spans = TransactionSpans(outcome)
-    summary = LogSummary(log, outcome, spans, OffsetBins(start, outcome.end_offset), is_checked=check_crc)
-    damages: dict[str | None, list[Damage]] = {}
-    for one in outcome.damage:
-        damages.setdefault(one.path, []).append(one)
-    for at, piece in enumerate(log.pieces):
-        _read_headers(places, piece, summary, at, damages.get(piece.segment.path, []))
-    spans.end()
-    key = log.topic, log.partition
-    summary.findings += log.findings
-    summary.findings += [Finding.of_error(Kind.UNUSED, *key, error) for error in errors]
-    summary.findings += list(_doubts(summary))
-    summary.places = [_place(places, one, summary, with_payload) for one in outcome.damage[:_MAX_PLACES]]
-    summary.more_places = Counter(_kind_of(one, log) for one in outcome.damage[_MAX_PLACES:])
-    _measure(places, summary)
-    if with_payload:
-        summary.messages = read_messages(places, log.pieces, [one.last_position for one in summary.segments])
+        astray = set(out_of_order(partition.gaps))
+        while True:
+            summary = LogSummary.of(log, is_checked=check_crc)
+
+            def listen(file: LogFile, state: Transactions, summary: LogSummary = summary) -> Hear:
+                is_astray = file.path in astray
+                return _SegmentListener(
+                    summary, file, state, is_astray=is_astray, with_payload=with_payload
+                ).hear
+
+            errors, outcome = partition.check_indexes([listen]), partition.outcome
+            if astray.issuperset(out_of_order(outcome.damage)):
+                break
+            astray.update(out_of_order(outcome.damage))
+    summary.end(outcome, errors)
+    with ExitStack() as stack:
+        contents = _Contents(places, log, stack) if with_payload else None
+        summary.places = [_place(one, log, contents) for one in outcome.damage[:_MAX_PLACES]]
+    summary.places += _not_decompressed(summary)
     return summary
-
-
-def _read_headers(
-    places: Places, piece: LogPiece, summary: LogSummary, at: int, damages: Sequence[Damage]
-) -> None:
-    """Add the headers of a segment's part of the log, in which some damage is known."""
-    segment = piece.segment
-    own = [one for one in damages if one.end_position > one.position]
-    totals = SegmentTotals(segment.path, segment.base_offset, segment.size, damages=own)
-    summary.segments.append(totals)
-    if any(map(is_unopened, damages)):
-        return
-    try:
-        source = open_stored(places, segment)
-    except UNOPENED as error:
-        # It could be opened a moment ago: retention has removed it since then.
-        lost = Damage(segment.path, 0, segment.size, error, piece.start, None)
-        summary.findings.append(Finding.of_damage(lost, summary.log.topic, summary.log.partition))
-        return
-    start = None if piece.start <= segment.base_offset else piece.start
-    end = None if piece.end == segment.end_offset else piece.end
-    previous = segment.base_offset - 1
-    with closing(source):
-        for entries in iter_headers(source):
-            if isinstance(entries, Damage):
-                continue  # the first pass has found it, too
-            columns = columns_of(entries, previous)
-            previous = int(columns.last_offset[-1])
-            wanted = is_sound(columns, own)
-            if start is not None:
-                wanted &= columns.last_offset >= start
-            if end is not None:
-                wanted &= columns.first_offset < end
-            if wanted.any():
-                summary.add(columns.chosen(wanted), at)
-    totals.end()
 
 
 def _doubts(summary: LogSummary) -> Iterator[Finding]:
@@ -251,26 +294,38 @@ def _kind_of(damage: Damage, log: PartitionLog) -> Kind:
     return Kind.DAMAGE
 
 
-def _place(places: Places, damage: Damage, summary: LogSummary, with_payload: bool) -> DamagedPlace:
+class _Contents:
+    """Bytes of damaged regions; each segment is opened once."""
+
+    def __init__(self, places: Places, log: PartitionLog, stack: ExitStack) -> None:
+        self._places, self._stack = places, stack
+        self._segments = {piece.segment.path: piece.segment for piece in log.pieces}
+        self._opened: dict[str, Source] = {}
+
+    def of(self, damage: Damage) -> bytes | None:
+        """Return the first bytes of a region; None if there are none to show."""
+        path, size = damage.path, min(_MAX_SHOWN, damage.end_position - damage.position)
+        if path not in self._segments or is_unopened(damage):
+            return None
+        with suppress(*UNOPENED):
+            if path not in self._opened:
+                self._opened[path] = open_stored(self._places, self._segments[path])
+                self._stack.callback(self._opened[path].close)
+            return bytes(self._opened[path].read(damage.position, size)) if size > 0 else b""
+        return None  # a sector that cannot be read has no bytes to show
+
+
+def _place(damage: Damage, log: PartitionLog, contents: _Contents | None) -> DamagedPlace:
     """Make a finding of damage, with its bytes if they are asked for."""
-    log, kind = summary.log, _kind_of(damage, summary.log)
-    finding = Finding.of_damage(damage, log.topic, log.partition, kind)
-    segment = next((one.segment for one in log.pieces if one.segment.path == damage.path), None)
-    if not with_payload or segment is None or kind is Kind.NOT_OPENED:
-        return DamagedPlace(finding)
-    size = min(_MAX_SHOWN, damage.end_position - damage.position)
-    with closing(open_stored(places, segment)) as source, suppress(*UNOPENED):
-        return DamagedPlace(finding, bytes(source.read(damage.position, size)) if size > 0 else b"")
-    return DamagedPlace(finding)  # a sector that cannot be read has no bytes to show
+    finding = Finding.of_damage(damage, log.topic, log.partition, _kind_of(damage, log))
+    return DamagedPlace(finding, None if contents is None else contents.of(damage))
 
 
-def _measure(places: Places, summary: LogSummary) -> None:
-    """Measure compression; a payload that does not decompress is damage under a valid checksum."""
-    segments = [piece.segment for piece in summary.log.pieces]
-    for segment, position, detail in summary.codecs.measure(places, segments):
-        error = CorruptBatchError(
-            f"a payload that was sampled: {detail}", position=position, path=segment.path
-        )
-        damage = Damage(segment.path, position, position, error, None, None)
-        finding = Finding.of_damage(damage, summary.log.topic, summary.log.partition)
-        summary.places.append(DamagedPlace(finding))
+def _not_decompressed(summary: LogSummary) -> Iterator[DamagedPlace]:
+    """Yield the payloads of the sample that do not decompress: damage under a valid checksum."""
+    log = summary.log
+    for at, position, detail in summary.codecs.end():
+        path = summary.segments[at].path
+        error = CorruptBatchError(f"a payload that was sampled: {detail}", position=position, path=path)
+        damage = Damage(path, position, position, error, None, None)
+        yield DamagedPlace(Finding.of_damage(damage, log.topic, log.partition))

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.core.formats.entries import Batch, Record
-from kafka_segments.core.segment.records.batch_records import open_records
-from kafka_segments.core.segment.scan.entry_scan import Scan
-from kafka_segments.errors import DecodeError
-from kafka_segments.log.log_files import UNOPENED
-from kafka_segments.log.model import LogPiece
-from kafka_segments.log.opening import open_stored
+from kafka_segments.core.formats.entries import Record
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import Walk
+from kafka_segments.core.segment.segment import open_segment
+from kafka_segments.errors import DecodeError, ReadError
 
-if TYPE_CHECKING:
-    from kafka_segments.core.io.filesystems import Places
-
-__all__ = ["MessageSample", "read_messages"]
+__all__ = ["MessageSample", "MessageSamples"]
 
 _NUM_FIRST = 8
 _NUM_LAST = 8
@@ -69,32 +62,45 @@ def _cut(data: bytes | None) -> bytes | None:
     return None if data is None else bytes(data[:_MAX_KEPT])
 
 
-def read_messages(
-    places: Places, pieces: Sequence[LogPiece], last_positions: Sequence[int]
-) -> list[MessageSample]:
-    """Read the first records of a log and those of its last batch, as far as these are sound.
+class MessageSamples:
+    """The first records of a log, up to its first damage, and those of its last batch."""
 
-    Args:
-        places: opens files.
-        pieces: of the log.
-        last_positions: where the last sound entry of each begins.
-    """
-    # Each is cut before the next one is read: values may be large.
-    first = list(islice(map(MessageSample.of, _records(places, pieces[0], 0)), _NUM_FIRST))
-    last = deque(map(MessageSample.of, _records(places, pieces[-1], last_positions[-1])), _NUM_LAST)
-    found = {one.offset: one for one in (*first, *last)}
-    return [found[offset] for offset in sorted(found)]
+    def __init__(self) -> None:
+        self._first: list[MessageSample] = []
+        self._is_begun = True  # more of the first ones may come
+        self._last = b""
+
+    def stop(self) -> None:
+        """Take no more of the first records: here is damage."""
+        self._is_begun = False
+
+    def add(self, walk: Walk, entries: EntryTable, *, is_first: bool, is_last: bool) -> None:
+        """Add the next entries of the first or of the last segment."""
+        for row in range(len(entries) if is_first else 0):
+            if not self._is_begun or len(self._first) == _NUM_FIRST:
+                break
+            self._is_begun = False
+            with suppress(DecodeError, ReadError):
+                records = _records(walk.entry(entries, row))
+                self._first += islice(records, _NUM_FIRST - len(self._first))
+                self._is_begun = True
+        if is_last:
+            with suppress(ReadError):
+                self._last = bytes(walk.entry(entries, len(entries) - 1))
+
+    @property
+    def found(self) -> list[MessageSample]:
+        """The records in the order of their offsets."""
+        last: deque[MessageSample] = deque(maxlen=_NUM_LAST)
+        with suppress(DecodeError):
+            last.extend(_records(self._last))
+        found = {one.offset: one for one in (*self._first, *last)}
+        return [found[offset] for offset in sorted(found)]
 
 
-def _records(places: Places, piece: LogPiece, position: int) -> Iterator[Record]:
-    """Yield the records of the entries from a position on, up to the first damage."""
-    # What cannot be opened, and damage, the report has found by itself.
-    with suppress(DecodeError, *UNOPENED), closing(open_stored(places, piece.segment)) as source:
-        scan = Scan(source)
-        for entry in scan.entries(position):
-            if not isinstance(entry, Batch) or entry.crc_valid is False:
-                return
-            payload = scan.payload(entry)
-            most = DEFAULT_MAX_DECOMPRESSED
-            _batch, records = open_records(entry, payload, max_decompressed=most, items=scan.items)
-            yield from records
+def _records(entry: bytes | memoryview) -> Iterator[MessageSample]:
+    """Yield the records of an entry; each is cut before the next one is read: values may be large."""
+    with open_segment(entry) as segment:
+        for event in segment.iter_events():
+            if isinstance(event, Record):
+                yield MessageSample.of(event)

@@ -12,7 +12,7 @@ from kafka_segments.report.log_dirs import disk_words, files_of_log
 from kafka_segments.report.log_summary import DamagedPlace, LogSummary
 from kafka_segments.report.next_steps import Step, dump_steps
 from kafka_segments.report.report_totals import IN_DOUBT, LogRow, ReportTotals, label_of
-from kafka_segments.report.transaction_spans import STATES
+from kafka_segments.report.spans import STATES
 from kafka_segments.report.words import (
     bytes_words,
     content_words,
@@ -308,7 +308,7 @@ def transaction_rows(summary: LogSummary) -> TableRows:
     rows = [
         (
             one.state,
-            str(one.producer_id),
+            str(one.key),
             f"{one.first_offset} to {one.last_offset}",
             time_words(one.first_timestamp),
             duration_words(one.duration_ms),
@@ -326,7 +326,7 @@ def producer_rows(summary: LogSummary) -> TableRows:
     producers = summary.producers
     rows = [
         (
-            str(one.producer_id),
+            str(one.key),
             f"{one.lowest_epoch} to {one.highest_epoch}",
             number_words(one.num_batches),
             number_words(one.num_transactional),
@@ -347,9 +347,9 @@ def epoch_rows(summary: LogSummary) -> TableRows:
     runs = summary.epochs.runs[:_MAX_ROWS]
     rows = [
         (
-            str(one.epoch) if one.epoch >= 0 else "none",
+            str(one.key) if one.key >= 0 else "none",
             f"{one.first_offset} to {one.last_offset}",
-            str(noted.get(one.epoch, "-")),
+            str(noted.get(one.key, "-")),
             time_words(one.first_timestamp),
             number_words(one.num_batches),
             number_words(one.num_records),
@@ -379,7 +379,7 @@ def horizon_facts(summary: LogSummary, made_at: int) -> str:
 def message_rows(summary: LogSummary) -> list[Any]:
     """Return a row for each message that is shown: offset, time, key, value, headers."""
     rows = []
-    for one in summary.messages:
+    for one in summary.messages.found:
         headers = [
             f"{content_words(key, len(key))}: {content_words(value, len(value or b''))}"
             for key, value in one.headers

@@ -1,31 +1,23 @@
 """Compression by codec: bytes of all payloads, and the ratio of a sample that is decompressed.
 
 A header does not say how many bytes a payload decompresses to. So payloads of batches chosen at random are
-decompressed and measured; their content is not looked at. The choice depends on the input alone, so that two
-reports of the same files are the same.
+decompressed and measured while the segment is read; their content is not looked at. The choice depends on the
+entries alone, so that two reports of the same files are the same.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_segments.errors import DecodeError, ReadError
-from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import open_stored
 from kafka_segments.log.segment_figures import codec_name
-from kafka_segments.report.header_columns import HeaderColumns
-
-if TYPE_CHECKING:
-    from kafka_segments.core.io.filesystems import Places
+from kafka_segments.report.entry_figures import EntryFigures
 
 __all__ = ["CodecTotals", "PayloadSamples"]
 
@@ -33,7 +25,8 @@ _NUM_SAMPLED = 24  # batches of each codec in a partition
 _MAX_LEN_SAMPLED = 8 << 20  # bytes of a payload
 _SEED = 19
 
-_Sample = tuple[int, int, int, int, int]  # segment, position, bytes, magic, codec
+_Sample = tuple[float, int, int, int, int, str]
+"""Weight, number of the segment, position, compressed and decompressed bytes, error or an empty text."""
 
 
 @dataclass(slots=True)
@@ -70,80 +63,74 @@ class CodecTotals:
 
 
 class PayloadSamples:
-    """Totals by codec, and a random choice of compressed payloads."""
+    """Totals by codec, and a random choice of compressed payloads.
+
+    Attributes:
+        totals: by number of the codec; those of the sample are known at the end.
+    """
 
     def __init__(self) -> None:
         self.totals: dict[int, CodecTotals] = {}
-        self._chosen: dict[int, list[tuple[float, int, _Sample]]] = {}
-        self._random = np.random.default_rng(_SEED)
-        self._number = count()
+        self._chosen: dict[int, list[_Sample]] = {}
+        self._random: dict[int, np.random.Generator] = {}
 
-    def add(self, columns: HeaderColumns, at: int) -> None:
-        """Add the next headers; `at` is the number of their segment."""
-        lengths = columns.end_payload - columns.payload
-        for codec in np.unique(columns.codec).tolist():
-            own = columns.codec == codec
-            total = CodecTotals(int(own.sum()))
-            total.num_records = int(columns.num_records[own].sum())
-            total.num_bytes = int(columns.size[own].sum())
-            total.num_payload_bytes = int(lengths[own].sum())
-            self.totals.setdefault(codec, CodecTotals()).add(total)
-            if 0 < codec <= len(CODEC_NAMES):
-                rows = np.flatnonzero(own & (lengths > 0) & (lengths <= _MAX_LEN_SAMPLED))
-                self._choose(columns, at, codec, rows)
+    def add(self, figures: EntryFigures, at: int, payload: Callable[[int], bytes | memoryview]) -> None:
+        """Add the next entries.
 
-    def _choose(self, columns: HeaderColumns, at: int, codec: int, rows: np.ndarray) -> None:
-        """Keep the payloads with the greatest random numbers, as many as are sampled."""
-        weights = self._random.random(len(rows))
-        kept = self._chosen.setdefault(codec, [])
-        for place in np.argsort(weights)[-_NUM_SAMPLED:].tolist():
-            row = int(rows[place])
-            start, end = int(columns.payload[row]), int(columns.end_payload[row])
-            sample = at, start, end - start, int(columns.magic[row]), codec
-            entry = float(weights[place]), next(self._number), sample
-            (heapq.heappush if len(kept) < _NUM_SAMPLED else heapq.heappushpop)(kept, entry)
-
-    def measure(self, places: Places, segments: list[StoredSegment]) -> list[tuple[StoredSegment, int, str]]:
-        """Decompress the sample; return segment, position and error of each payload that does not.
+        Args:
+            figures: of them.
+            at: number of their segment.
+            payload: reads the payload in a row.
 
         Raises:
             MissingCodecError: a codec's package is not installed.
             StoreError: a store refused or failed.
         """
+        codecs, is_old = figures.entries.column("codec"), figures.entries.column("magic") < 2
+        lengths = figures.size - np.where(is_old, formats.LEN_LOG_OVERHEAD, formats.LEN_HEAD)
+        for codec in np.unique(codecs).tolist():
+            own = codecs == codec
+            sums = (int(one[own].sum()) for one in (figures.num_records, figures.size, lengths))
+            self.totals.setdefault(codec, CodecTotals()).add(CodecTotals(int(own.sum()), *sums))
+            if 0 < codec <= len(CODEC_NAMES):
+                rows = np.flatnonzero(own & (lengths > 0) & (lengths <= _MAX_LEN_SAMPLED))
+                for weight, row in self._drawn(codec, rows):
+                    position = figures.entries.value(row, "end_position") - int(lengths[row])
+                    found = _measured(payload, row, figures.entries.value(row, "magic"), codec)
+                    kept, sample = self._chosen[codec], (weight, at, position, *found)
+                    (heapq.heappush if len(kept) < _NUM_SAMPLED else heapq.heapreplace)(kept, sample)
+
+    def _drawn(self, codec: int, rows: np.ndarray) -> Iterator[tuple[float, int]]:
+        """Yield those of the next rows whose random numbers are among the greatest so far, with these."""
+        # A generator for each codec: what is chosen does not depend on how entries come in tables.
+        weights = self._random.setdefault(codec, np.random.default_rng(_SEED)).random(len(rows))
+        kept = self._chosen.setdefault(codec, [])
+        for place in np.argsort(weights)[-_NUM_SAMPLED:].tolist():
+            weight = float(weights[place])
+            if len(kept) < _NUM_SAMPLED or weight > kept[0][0]:
+                yield weight, int(rows[place])
+
+    def end(self) -> list[tuple[int, int, str]]:
+        """Add up the sample; return number of the segment, position and error of what does not decompress."""
         wrong = []
-        chosen = sorted(sample for entries in self._chosen.values() for _weight, _number, sample in entries)
-        for segment, samples in _by_segment(chosen, segments):
-            try:
-                source = open_stored(places, segment)
-            except ReadError:  # it was there before: removed meanwhile, and not part of the sample
-                continue
-            with closing(source):
-                for _at, position, size, magic, codec in samples:
-                    try:
-                        data = _compressed(source.read(position, size), magic)
-                        name, most = codec_name(codec), DEFAULT_MAX_DECOMPRESSED
-                        length = len(decompress(name, data, max_size=most, magic=magic))
-                    except (DecodeError, ReadError) as error:
-                        wrong.append((segment, position, str(error.detail)))
-                        continue
-                    total = self.totals[codec]
-                    total.num_sampled += 1
-                    total.sampled_bytes += len(data)
-                    total.sampled_decompressed += length
-        return wrong
+        for codec, samples in self._chosen.items():
+            for _weight, at, position, length, decompressed, error in samples:
+                if error:
+                    wrong.append((at, position, error))
+                else:
+                    self.totals[codec].add(CodecTotals(0, 0, 0, 0, 1, length, decompressed))
+        return sorted(wrong)
 
 
-def _compressed(payload: bytes | memoryview, magic: int) -> bytes | memoryview:
-    """Return what the codec has made: of a wrapper of magic 0 or 1, its value."""
-    if magic >= 2:
-        return payload
-    return formats.read_message(payload, 0).value or b""
-
-
-def _by_segment(
-    chosen: Iterable[_Sample], segments: list[StoredSegment]
-) -> Iterable[tuple[StoredSegment, list[_Sample]]]:
-    grouped: dict[int, list[_Sample]] = {}
-    for sample in chosen:
-        grouped.setdefault(sample[0], []).append(sample)
-    return [(segments[at], samples) for at, samples in grouped.items()]
+def _measured(
+    payload: Callable[[int], bytes | memoryview], row: int, magic: int, codec: int
+) -> tuple[int, int, str]:
+    """Return the compressed and the decompressed bytes of a payload, and what is wrong with it."""
+    try:
+        data = payload(row)
+        if magic < 2:  # the codec has made the value of a wrapper
+            data = formats.read_message(data, 0).value or b""
+        whole = decompress(codec_name(codec), data, max_size=DEFAULT_MAX_DECOMPRESSED, magic=magic)
+    except (DecodeError, ReadError) as error:
+        return 0, 0, str(error.detail)
+    return len(data), len(whole), ""

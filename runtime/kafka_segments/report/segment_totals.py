@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.log.segment_figures import codec_name
-from kafka_segments.report.header_columns import HeaderColumns
+from kafka_segments.report.entry_figures import EntryFigures
 
 __all__ = ["SegmentTotals"]
 
@@ -34,7 +34,6 @@ class SegmentTotals:
         codecs: names of the codecs.
         magics: versions of the format.
         damages: what cannot be read.
-        last_position: position of its last entry.
     """
 
     path: str
@@ -53,7 +52,6 @@ class SegmentTotals:
     codecs: set[str] = field(default_factory=set)
     magics: set[int] = field(default_factory=set)
     damages: list[Damage] = field(default_factory=list)
-    last_position: int = 0
 
     @property
     def damaged_bytes(self) -> int:
@@ -65,9 +63,9 @@ class SegmentTotals:
         """Bytes that are neither sound entries nor damaged: zeros at the end of a preallocated file."""
         return max(0, self.size - self.sound_bytes - self.damaged_bytes)
 
-    def add(self, columns: HeaderColumns) -> None:
+    def add(self, figures: EntryFigures) -> None:
         """Add the next entries, one or more."""
-        firsts, lasts = columns.first_offset, columns.last_offset
+        firsts, lasts = figures.first_offset, figures.last_offset
         before = np.maximum.accumulate(np.append(lasts[0] if self.last_offset is None else 0, lasts[:-1]))
         if self.last_offset is None:
             self.first_offset = int(firsts[0])
@@ -75,30 +73,30 @@ class SegmentTotals:
         else:
             before = np.maximum(before, self.last_offset)
         between = np.maximum(0, firsts - before - 1)
-        inside = np.maximum(0, lasts - firsts + 1 - columns.num_present)
+        inside = np.maximum(0, lasts - firsts + 1 - figures.num_present)
         self.num_absent += int(between.sum() + inside.sum())
         highest = int(lasts.max())
         self.last_offset = highest if self.last_offset is None else max(self.last_offset, highest)
-        self.num_batches += len(columns)
-        self.num_control += int(columns.is_control.sum())
-        self.num_records += int(columns.num_records.sum())
-        self.sound_bytes += int(columns.size.sum())
-        self.largest = max(self.largest, int(columns.size.max()))
-        self.codecs |= {codec_name(one) for one in np.unique(columns.codec).tolist()}
-        self.magics |= set(np.unique(columns.magic).tolist())
-        self.last_position = int(columns.position[-1])
-        self._add_times(columns)
+        self.num_batches += len(figures)
+        self.num_control += int(figures.is_control.sum())
+        self.num_records += int(figures.num_records.sum())
+        self.sound_bytes += int(figures.size.sum())
+        self.largest = max(self.largest, int(figures.size.max()))
+        self.codecs |= {codec_name(one) for one in np.unique(figures.entries.column("codec")).tolist()}
+        self.magics |= set(np.unique(figures.entries.column("magic")).tolist())
+        self._add_times(figures)
 
-    def _add_times(self, columns: HeaderColumns) -> None:
-        times = columns.timestamp[columns.timestamp >= 0]
+    def _add_times(self, figures: EntryFigures) -> None:
+        times = figures.timestamp[figures.timestamp >= 0]
         if len(times):
             known = [one for one in (self.first_timestamp, self.last_timestamp) if one is not None]
             self.first_timestamp = min([int(times.min()), *known])
             self.last_timestamp = max([int(times.max()), *known])
 
-    def end(self) -> None:
-        """End the segment: offsets lost to damage are not absent ones."""
-        for one in self.damages:
+    def end(self, damages: list[Damage]) -> None:
+        """End the segment: offsets lost to its damage are not absent ones."""
+        self.damages = damages
+        for one in damages:
             if one.first_lost_offset is not None and one.last_lost_offset is not None:
                 self.num_absent -= one.last_lost_offset - one.first_lost_offset + 1
         self.num_absent = max(0, self.num_absent)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafka_segments.core import formats
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.entries import Batch, Damage, Padding
 from kafka_segments.core.io.storage import Source
@@ -63,13 +64,18 @@ class Walk:
                     elif entry.crc_valid is not False:
                         yield row_of(entry, kafka_log_segment)
 
-    def payload(self, entries: EntryTable, row: int) -> bytes | memoryview:
-        """Return what follows the header of an entry of the last table; as stored."""
-        start, end = entries.value(row, "payload"), entries.value(row, "end_payload")
+    def entry(self, entries: EntryTable, row: int) -> memoryview:
+        """Return the bytes of an entry of the last table, as stored."""
+        start, end = entries.value(row, "position"), entries.value(row, "end_position")
         place = start - self._headers.window_position
         if self._has_window and place >= 0 and place + end - start <= len(self._headers.window):
             return memoryview(self._headers.window)[place : place + end - start]
-        return self._source.read(start, end - start)
+        return memoryview(self._source.read(start, end - start))
+
+    def payload(self, entries: EntryTable, row: int) -> memoryview:
+        """Return what follows the header of a batch of the last table, or the length of an older entry."""
+        is_old = entries.value(row, "magic") < 2
+        return self.entry(entries, row)[formats.LEN_LOG_OVERHEAD if is_old else formats.LEN_HEAD :]
 
 
 def iter_headers(source: Source, position: int = 0) -> Iterator[EntryTable | Damage]:
