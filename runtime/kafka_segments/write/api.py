@@ -5,7 +5,6 @@ The options are the attributes of `BatchOptions`, as keywords; see `inputs` for 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Unpack
@@ -15,8 +14,9 @@ from kafka_segments.core.segment import columnar  # noqa: F401 (raises with what
 # isort: split
 import numpy as np
 
+from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.native import kernels
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.errors import OptionError
 from kafka_segments.write.batch_options import (
     MAX_INT,
@@ -27,13 +27,18 @@ from kafka_segments.write.batch_options import (
     check_numbers,
     options_of,
 )
-from kafka_segments.write.compressing import CompressedEncoding, VaryingHeads, WrapperEncoding
+from kafka_segments.write.compressing import BatchEncoding, WrapperEncoding
 from kafka_segments.write.encoder import EncodedBatches, new_state, template_of
-from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, PlainEncoding, Sizing, len_head
-from kafka_segments.write.inputs import Data, iter_incoming
+from kafka_segments.write.encoding import Encoding, EncodingStart, PlainEncoding, Sizing, len_head
+from kafka_segments.write.given_batches import GivenBatch
+from kafka_segments.write.inputs import Data, Incoming, iter_incoming
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns import kafka_log_segment
-from kafka_segments_generated.columns.kafka_log_segment import COL_BASE_OFFSET
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_IS_CONTROL,
+    COL_LAST_OFFSET_DELTA,
+)
 
 __all__ = [
     "encode_batch",
@@ -102,9 +107,7 @@ def predicted_size(data: Data, **options: Unpack[Options]) -> int:
         raise OptionError(f"the size of batches compressed with {checked.compression} cannot be predicted")
     if checked.is_experimental:
         raise OptionError("the size of batches of magic 3, whose headers vary in length, cannot be predicted")
-    sizing = Sizing(checked, start_of(checked))
-    _consume(sizing, data)
-    return sizing.size
+    return sum(int(piece.sizes.sum()) for piece in _pieces(Sizing(checked, start_of(checked)), data))
 
 
 def encode_batch(
@@ -136,26 +139,56 @@ def encode_batch(
         check_numbers(last_offset=last_offset)
     if last_offset is not None and checked.magic < 2:
         raise OptionError(f"last_offset in magic {checked.magic}, where it is that of the last message")
-    return encode_exactly(data, checked, Exact(base_offset, last_offset))
+    return encode_exactly(data, checked, base_offset=base_offset, last_offset=last_offset)
 
 
-def encode_exactly(data: Data, options: BatchOptions, exact: Exact, sequence: int | None = None) -> bytes:
+def encode_exactly(
+    data: Data,
+    options: BatchOptions,
+    *,
+    base_offset: int | None = None,
+    last_offset: int | None = None,
+    sequence: int | None = None,
+    is_control: bool = False,
+) -> bytes:
     """Encode all records as one batch, see `encode_batch`; `sequence` replaces the base sequence."""
     start = start_of(options)
-    if exact.base_offset is not None:
-        check_numbers(base_offset=exact.base_offset)
-        start = EncodingStart(exact.base_offset, exact.base_offset - 1, start.sequence)
-    if sequence is not None:
-        start.sequence = sequence
-    encoding = new_encoding(options, start, exact)
-    pieces = [(bytes(piece.data), piece.heads) for piece in _pieces(encoding, data)]
-    num_batches = sum(len(heads) for _data, heads in pieces)
+    if base_offset is not None:
+        check_numbers(base_offset=base_offset)
+        start.next_offset, start.last_offset = base_offset, base_offset - 1
+    start.sequence = start.sequence if sequence is None else sequence
+    encoding, fields = new_encoding(options, start), {COL_IS_CONTROL: int(is_control)}
+    derived: tuple[str, ...] = ()
+    pieces: list[EncodedBatches] = []
+    for incoming in iter_incoming(data):
+        if last_offset is not None and incoming.num_rows and COL_LAST_OFFSET_DELTA not in fields:
+            fields[COL_LAST_OFFSET_DELTA] = _last_delta(incoming, start.next_offset, base_offset, last_offset)
+            derived = ("last_offset_delta",)
+        batch = GivenBatch(MAX_LONG, fields, base_offset, start.sequence, derived)
+        pieces += encoding.feed_batches(incoming, [batch])
+    pieces += encoding.finish()
+    num_batches = sum(len(piece.heads) for piece in pieces)
     if num_batches == 0:
         raise refused("no_records", "a batch without records")
     if num_batches > 1:
-        first = int(pieces[0][1][0, COL_BASE_OFFSET])
+        first = int(pieces[0].heads[0, COL_BASE_OFFSET])
         raise refused("offset_delta", f"the records make {num_batches} batches or messages", offset=first)
-    return pieces[0][0]
+    end_offset = encoding.start.next_offset
+    if last_offset is not None and last_offset < end_offset - 1:
+        found = f"last_offset is below the last record's, {end_offset - 1}"
+        raise refused("offset_order", found, offset=last_offset)
+    return bytes(pieces[0].data)
+
+
+def _last_delta(incoming: Incoming, next_offset: int, base_offset: int | None, last_offset: int) -> int:
+    """Return what a last offset is in the header of a batch that begins with some records."""
+    offsets = incoming.columns.get("offset")
+    first = base_offset
+    if first is None:
+        first = next_offset if offsets is None else int(offsets[0].as_py())
+    if last_offset - first > MAX_INT:
+        raise refused("offset_delta", f"in a batch from offset {first} on", offset=last_offset)
+    return max(0, last_offset - first)
 
 
 def encode_empty_batch(
@@ -227,13 +260,12 @@ def encode_head(options: BatchOptions, *, is_control: bool, **fields: int) -> by
     out, state = np.zeros(size, np.uint8), new_state()
     state[kernels.ENC_AT] = state[kernels.ENC_PAYLOAD] = state[kernels.ENC_LIMIT] = size
     state[kernels.ENC_GIVEN] = -1
-    encoder = load_decoder(kafka_log_segment.head_encoder, writes=True)
-    table = encoder.new_table()
+    encode = Compiled(kafka_log_segment.head_encoder, writes=True)
     for name, array in (("batches", row), ("state", state), ("out", out)):
-        table.set(name, array.ctypes.data, array.size)
-    if encoder(table) != kernels.DONE:
+        encode.set(name, array)
+    if encode() != kernels.DONE:
         raise refused("unwritable", "a value does not fit its field", offset=fields.get("base_offset"))
-    return ctypes.string_at(out.ctypes.data, size)
+    return out.tobytes()
 
 
 def start_of(options: BatchOptions) -> EncodingStart:
@@ -249,23 +281,14 @@ def iter_pieces(data: Data, options: BatchOptions, start: EncodingStart) -> Iter
     return _pieces(new_encoding(options, start), data)
 
 
-def new_encoding(options: BatchOptions, start: EncodingStart, exact: Exact | None = None) -> Encoding:
+def new_encoding(options: BatchOptions, start: EncodingStart) -> Encoding:
     """Return an encoder of batches, or in magic 0 and 1 of messages or wrappers."""
-    if options.is_experimental:
-        return VaryingHeads(options, start, exact=exact)
-    if not options.is_compressed:
-        return PlainEncoding(options, start, exact=exact)
-    if options.magic >= 2:
-        return CompressedEncoding(options, start, exact=exact)
-    return WrapperEncoding(options, start, exact=exact)
+    if not (options.is_compressed or options.is_experimental):
+        return PlainEncoding(options, start)
+    return BatchEncoding(options, start) if options.magic >= 2 else WrapperEncoding(options, start)
 
 
 def _pieces(encoding: Encoding, data: Data) -> Iterator[EncodedBatches]:
     for incoming in iter_incoming(data):
         yield from encoding.feed(incoming)
     yield from encoding.finish()
-
-
-def _consume(encoding: Encoding, data: Data) -> None:
-    for _piece in _pieces(encoding, data):
-        pass

@@ -15,7 +15,7 @@ import numpy as np
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import compress
 from kafka_segments.core.native import kernels
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder import (
@@ -27,7 +27,7 @@ from kafka_segments.write.encoder import (
     segment_module,
     template_of,
 )
-from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, increment, len_head
+from kafka_segments.write.encoding import Encoding, EncodingStart, len_head
 from kafka_segments_generated.columns import kafka_message_legacy
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,
@@ -37,7 +37,7 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     COL_POSITION,
 )
 
-__all__ = ["CompressedEncoding", "VaryingHeads", "WrapperEncoding"]
+__all__ = ["BatchEncoding", "WrapperEncoding"]
 
 _LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
 
@@ -45,27 +45,21 @@ _LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
 class _ContentFirst(Encoding):
     """Common part of encodings that need a batch's content first, in memory of its own."""
 
-    def __init__(
-        self, options: BatchOptions, start: EncodingStart, *, size_head: int, exact: Exact | None
-    ) -> None:
-        super().__init__(options, start, heads=encoder_loops.HEADS_LATER, size_head=size_head, exact=exact)
+    def __init__(self, options: BatchOptions, start: EncodingStart, *, size_head: int) -> None:
+        super().__init__(options, start, heads=encoder_loops.HEADS_LATER, size_head=size_head)
         self._content = Memory(min(options.batch_size, _LARGEST_SCRATCH) + size_head)
         self._encoder.write_to(self._content)
         self._memory = Memory(SIZE_PIECE)
         self._used = 0
-
-    def _end(self) -> Iterator[EncodedBatches]:
-        if self._encoder.state[encoder_loops.IS_OPEN]:
-            yield from self._drain()
-        if self._used:
-            yield self._take()
 
     def _close(self) -> Iterator[EncodedBatches]:
         """Compress the batch in the scratch memory, and append it to the others."""
         encoder, state = self._encoder, self._encoder.state
         row, options = int(state[encoder_loops.BATCH]), self._options
         plain = self._content.view(int(state[encoder_loops.SIZE_HEAD]), int(encoder.encode[kernels.ENC_AT]))
-        payload = self._payload(options, plain)
+        codec, level = options.compression, options.compression_level
+        is_plain = not options.is_compressed
+        payload = bytes(plain) if is_plain else compress(codec, plain, level=level, magic=options.magic)
         if len(payload) > MAX_INT - int(state[encoder_loops.SIZE_HEAD]):
             self._too_large()
         size = self._entry_size(payload)
@@ -81,9 +75,6 @@ class _ContentFirst(Encoding):
         self._used += size
         state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = row + 1, 0, 0
 
-    def _payload(self, options: BatchOptions, plain: memoryview) -> bytes:
-        return compress(options.compression, plain, level=options.compression_level, magic=options.magic)
-
     def _entry_size(self, payload: bytes) -> int:
         raise NotImplementedError
 
@@ -91,46 +82,58 @@ class _ContentFirst(Encoding):
         raise NotImplementedError
 
     def _take(self) -> EncodedBatches:
-        """Return the complete batches as a piece; the row of the open batch becomes the table's first."""
-        encoder, state = self._encoder, self._encoder.state
-        num_batches = int(state[encoder_loops.BATCH])
-        heads = encoder.table[:num_batches].copy()
-        self._check_sizes(heads)
-        data = self._memory.hand_out(self._used, self._used)
-        if state[encoder_loops.IS_OPEN]:
-            encoder.table[0] = encoder.table[num_batches]
-            encoder.encode[kernels.ENC_BATCH] = 0
-        state[encoder_loops.BATCH] = self._used = 0
+        heads, data = self._take_heads(), self._memory.hand_out(self._used, self._used)
+        self._used = 0
         return EncodedBatches(data, heads)
 
 
-class CompressedEncoding(_ContentFirst):
-    """Encoding of compressed batches of magic 2."""
+class BatchEncoding(_ContentFirst):
+    """Encoding of compressed batches, and of those whose headers vary in length, compressed or not.
 
-    def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
-        super().__init__(options, start, size_head=len_head(options.magic), exact=exact)
+    For these, `batch_size` counts a header of the greatest length, as the loop cannot know the length
+    beforehand.
+    """
+
+    def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
+        super().__init__(options, start, size_head=len_head(options.magic))
+        self._count: Compiled | None = None
+        if options.is_experimental:
+            self._count = Compiled(segment_module(options.magic).head_encoder, writes=False)
+            self._counted = new_state()
+            self._count.set("batches", self._encoder.table.reshape(-1))
+            self._count.set("state", self._counted)
+            self._count.set("out", b"")
 
     def _entry_size(self, payload: bytes) -> int:
-        return int(self._encoder.state[encoder_loops.SIZE_HEAD]) + len(payload)
+        encoder = self._encoder
+        if self._count is None:
+            return int(encoder.state[encoder_loops.SIZE_HEAD]) + len(payload)
+        counted = self._counted
+        counted[:] = encoder.encode
+        counted[kernels.ENC_BATCH] = encoder.state[encoder_loops.BATCH]
+        counted[kernels.ENC_HEAD] = counted[kernels.ENC_PAYLOAD] = 0
+        counted[kernels.ENC_AT] = len(payload)
+        if self._count() != kernels.DONE:
+            self._refuse(encoder_loops.REFUSED_HEAD)
+        return int(counted[kernels.ENC_AT])
 
     def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
         encoder, state = self._encoder, self._encoder.state
         self._memory.put(end - len(payload), payload)
-        if self._exact is not None and self._exact.last_offset is not None:
-            self._set_last_offset(row, self._exact.last_offset)
-        status = encoder.write_head(self._memory, start, end, row)
-        if status != kernels.DONE:
+        if encoder.write_head(self._memory, (start, end - len(payload), end), row) != kernels.DONE:
             self._refuse(encoder_loops.REFUSED_HEAD)
-        last_delta = int(encoder.table[row, COL_LAST_OFFSET_DELTA])
-        state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
+        sequence = int(state[encoder_loops.SEQUENCE])
+        if sequence >= 0:
+            delta = int(encoder.table[row, COL_LAST_OFFSET_DELTA])
+            state[encoder_loops.SEQUENCE] = formats.increment_sequence(sequence, delta + 1)
 
 
 class WrapperEncoding(_ContentFirst):
     """Encoding of wrappers of magic 0 and 1."""
 
-    def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
+    def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
         self._message = _Message(options)
-        super().__init__(options, start, size_head=self._message.size(b""), exact=exact)
+        super().__init__(options, start, size_head=self._message.size(b""))
         self._encoder.state[encoder_loops.IS_WRAPPER] = 1
         self._encoder.state[encoder_loops.IS_RELATIVE] = int(options.magic == 1)
 
@@ -143,73 +146,26 @@ class WrapperEncoding(_ContentFirst):
         self._message.write(payload, last_offset, int(head[COL_MAX_TIMESTAMP]), self._memory, (start, end))
 
 
-class VaryingHeads(_ContentFirst):
-    """Encoding of batches with headers of any length, compressed or not.
-
-    `batch_size` counts a header of the greatest length, as the loop cannot know the length beforehand.
-    """
-
-    def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
-        super().__init__(options, start, size_head=formats.LEN_LONGEST_HEAD, exact=exact)
-        self._count = load_decoder(segment_module(options.magic).head_encoder, writes=False)
-        self._counted = new_state()
-        self._table = self._count.new_table()
-        self._table.set("batches", self._encoder.table.ctypes.data, self._encoder.table.size)
-        self._table.set("state", self._counted.ctypes.data, self._counted.size)
-        self._table.set("out", 0, 0)
-
-    def _payload(self, options: BatchOptions, plain: memoryview) -> bytes:
-        return super()._payload(options, plain) if options.is_compressed else bytes(plain)
-
-    def _entry_size(self, payload: bytes) -> int:
-        encoder, counted = self._encoder, self._counted
-        row = int(encoder.state[encoder_loops.BATCH])
-        if self._exact is not None and self._exact.last_offset is not None:
-            self._set_last_offset(row, self._exact.last_offset)
-        counted[:] = encoder.encode
-        counted[kernels.ENC_BATCH], counted[kernels.ENC_HEAD] = row, 0
-        counted[kernels.ENC_PAYLOAD], counted[kernels.ENC_AT] = 0, len(payload)
-        if self._count(self._table) != kernels.DONE:
-            self._refuse(encoder_loops.REFUSED_HEAD)
-        return int(counted[kernels.ENC_AT])
-
-    def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
-        encoder, state = self._encoder, self._encoder.state
-        longest = int(state[encoder_loops.SIZE_HEAD])
-        self._memory.put(end - len(payload), payload)
-        state[encoder_loops.SIZE_HEAD] = end - len(payload) - start
-        status = encoder.write_head(self._memory, start, end, row)
-        state[encoder_loops.SIZE_HEAD] = longest
-        if status != kernels.DONE:
-            self._refuse(encoder_loops.REFUSED_HEAD)
-        last_delta = int(encoder.table[row, COL_LAST_OFFSET_DELTA])
-        state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
-
-
 class _Message:
     """Encoder of single messages whose value is compressed."""
 
     def __init__(self, options: BatchOptions) -> None:
-        self._row = template_of(options, compression=options.compression)
-        self._state = new_state()
+        self._state, self._ends = new_state(), np.zeros(2, np.int32)
         self._offset, self._timestamp = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        self._ends = np.zeros(2, np.int32)
-        self._no_key = np.zeros(2, np.int32)
-        self._calls = {
-            writes: load_decoder(kafka_message_legacy.encoder, writes=writes) for writes in (False, True)
+        arrays = {
+            "batches": template_of(options, compression=options.compression),
+            "state": self._state,
+            "key_offsets": np.zeros(2, np.int32),
+            "key_validity": np.zeros(8, np.uint8),
+            "value_offsets": self._ends,
+            "offset_values": self._offset,
+            "timestamp_values": self._timestamp,
         }
-        self._tables = {writes: call.new_table() for writes, call in self._calls.items()}
-        for table in self._tables.values():
-            for name, array in (
-                ("batches", self._row),
-                ("state", self._state),
-                ("key_offsets", self._no_key),
-                ("key_validity", self._no_key),
-                ("value_offsets", self._ends),
-                ("offset_values", self._offset),
-                ("timestamp_values", self._timestamp),
-            ):
-                table.set(name, array.ctypes.data, array.size)
+        encoder = kafka_message_legacy.encoder
+        self._runs = {writes: Compiled(encoder, writes=writes) for writes in (False, True)}
+        for run in self._runs.values():
+            for name, array in arrays.items():
+                run.set(name, array)
 
     def size(self, value: bytes) -> int:
         """Return the entry's size in bytes."""
@@ -219,16 +175,15 @@ class _Message:
     def write(self, value: bytes, offset: int, timestamp: int, memory: Memory, span: tuple[int, int]) -> None:
         """Write the entry at `span`."""
         self._offset[0], self._timestamp[0] = offset, timestamp
-        self._tables[True].set("out", memory.address, memory.size)
+        self._runs[True].place("out", memory.address, memory.size)
         self._run(value, span[0], True)
 
     def _run(self, value: bytes, start: int, writes: bool) -> None:
-        table, state = self._tables[writes], self._state
-        data = np.frombuffer(value, np.uint8)
-        table.set("value_bytes", data.ctypes.data, data.size)
+        state, data = self._state, np.frombuffer(value, np.uint8)
+        self._runs[writes].place("value_bytes", data.ctypes.data, data.size)
         self._ends[1] = data.size
         state[:] = 0
         state[kernels.ENC_END_ROW], state[kernels.ENC_AT] = 1, start
         state[kernels.ENC_LIMIT] = MAX_INT
-        status = self._calls[writes](table)
+        status = self._runs[writes]()
         assert status == kernels.DONE, status  # the size is known, and there is room

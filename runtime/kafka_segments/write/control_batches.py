@@ -20,7 +20,6 @@ from kafka_segments.core.formats.entries import ControlRecord
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.write.api import encode_exactly
 from kafka_segments.write.batch_options import BatchOptions, check_numbers, shown
-from kafka_segments.write.encoding import Exact
 from kafka_segments.write.refusals import refused
 
 __all__ = ["MARKERS", "Control", "encode_control"]
@@ -89,8 +88,7 @@ def encode_control(
             "value": pa.array([value for _key, value in pairs], pa.binary()),
         }
     )
-    exact = Exact(base_offset, None, is_control=True)
-    return encode_exactly(rows, options, exact, sequence=base_sequence)
+    return encode_exactly(rows, options, base_offset=base_offset, sequence=base_sequence, is_control=True)
 
 
 def _pairs(

@@ -269,11 +269,16 @@ class CompiledEncoder:
         """Run the loop; returns as described in `encoder_loops.batcher`."""
         return self._loop(self._arguments)
 
-    def write_head(self, memory: Memory, start: int, end: int, row: int) -> int:
-        """Write the header of a batch whose payload is complete; return the encoder's status."""
+    def write_head(self, memory: Memory, places: tuple[int, int, int], row: int) -> int:
+        """Write the header of a batch whose payload is complete; return the encoder's status.
+
+        Args:
+            memory: of the batch.
+            places: where in it the batch begins, its payload begins, and both end.
+            row: of the table.
+        """
         encode = self.encode
-        encode[kernels.ENC_BATCH], encode[kernels.ENC_HEAD] = row, start
-        encode[kernels.ENC_PAYLOAD] = start + self.state[encoder_loops.SIZE_HEAD]
-        encode[kernels.ENC_AT] = end
+        encode[kernels.ENC_BATCH], encode[kernels.ENC_HEAD] = row, places[0]
+        encode[kernels.ENC_PAYLOAD], encode[kernels.ENC_AT] = places[1:]
         self.write_heads_to(memory)
         return self._head_encoder(self._heads)

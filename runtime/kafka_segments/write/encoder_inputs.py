@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.formats.java import MAX_LONG
-from kafka_segments.core.native.engine import ArgumentTable, load_decoder
+from kafka_segments.core.native.engine import ArgumentTable, Compiled
 from kafka_segments.core.native.kernels import ENC_COLUMNS, Longs, load, rare, store
 from kafka_segments.core.segment.columnar.record_columns import Column, columns_of
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS
@@ -53,7 +53,8 @@ class Windows:
     def __init__(self, module: Any, options: BatchOptions, next_offset: int, last_offset: int) -> None:
         self._options = options
         self._columns = columns_of(module.ENCODED_COLUMNS)
-        self._checker = Checker()
+        self._check_loop, self._state = Compiled(check_loop), np.zeros(WRONG + 1, np.int64)
+        self._check_loop.set("state", self._state)
         self.row = 0
         self.next_offset, self._last_offset = next_offset, last_offset
         self._counted = np.zeros(NUM_ROWS, np.int64)
@@ -191,10 +192,13 @@ class Windows:
             raise refused("negative_offset", "offsets pass 2^63 - 1", offset=self.next_offset, row=self.row)
         self.offsets = offsets or self._counted.ctypes.data
         last = self._last_offset if is_given else self.next_offset - 1
-        status = self._checker.check(size, self.offsets, last, timestamps, is_given=is_given)
+        self._state[:] = size, is_given, last, timestamps != 0, 0
+        self._check_loop.place("offsets", self.offsets, size)
+        self._check_loop.place("timestamps", timestamps, size)
+        status = self._check_loop()
         if status != SOUND:
-            self._refuse(status, self._checker.row)
-        self._last_offset = self._checker.last
+            self._refuse(status, int(self._state[WRONG]))
+        self._last_offset = int(self._state[LAST])
         self.next_offset = self._last_offset + 1
         replaced = _NO_TIMESTAMPS if timestamps == 0 and self._replaced is None else self._replaced
         self.timestamps = timestamps if replaced is None else replaced.ctypes.data
@@ -258,7 +262,10 @@ SOUND, WRONG_OFFSET, WRONG_TIMESTAMP = range(3)
 
 
 def check_loop() -> Callable[..., int]:
-    """Return a function that checks or counts the offsets of some rows, and checks their timestamps."""
+    """Return a function that checks or counts the offsets of some rows, and checks their timestamps.
+
+    Offsets must increase, and timestamps be -1 or more. Offsets that the data lack are counted.
+    """
 
     def check(state: Longs, offsets: Longs, timestamps: Longs) -> int:
         num_rows, last = load(state, CHECKED_ROWS), load(state, LAST)
@@ -282,41 +289,3 @@ def check_loop() -> Callable[..., int]:
         return SOUND
 
     return check
-
-
-class Checker:
-    """Check of offsets, which must increase, and timestamps, which must be -1 or more, window by window.
-
-    Offsets that the data lack are counted.
-    """
-
-    def __init__(self) -> None:
-        self._loop = load_decoder(check_loop)
-        self._arguments = self._loop.new_table()
-        self._state: Any = np.zeros(WRONG + 1, np.int64)
-        self._arguments.set("state", self._state.ctypes.data, self._state.size)
-
-    @property
-    def row(self) -> int:
-        """The invalid row."""
-        return int(self._state[WRONG])
-
-    @property
-    def last(self) -> int:
-        """The last offset of a sound window."""
-        return int(self._state[LAST])
-
-    def check(self, num_rows: int, offsets: int, last: int, timestamps: int, *, is_given: bool) -> int:
-        """Check a window; return `SOUND` or what is wrong.
-
-        Args:
-            num_rows: of the window.
-            offsets: address of the rows' offsets, or of memory for them.
-            last: the offset that they must exceed, or after which they are counted.
-            timestamps: address of the rows' timestamps, 0 for none.
-            is_given: whether the data have offsets.
-        """
-        self._state[:] = num_rows, is_given, last, timestamps != 0, 0
-        self._arguments.set("offsets", offsets, num_rows)
-        self._arguments.set("timestamps", timestamps, num_rows)
-        return self._loop(self._arguments)

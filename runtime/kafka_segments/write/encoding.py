@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from kafka_segments.core.formats import increment_sequence
+from kafka_segments.core import formats
 from kafka_segments.core.native import kernels
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder import (
-    MAX_BATCHES,
     SIZE_PIECE,
     CompiledEncoder,
     EncodedBatches,
@@ -25,18 +25,17 @@ from kafka_segments.write.inputs import Incoming
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,
-    COL_CONTENT,
     COL_END_POSITION,
-    COL_LAST_OFFSET_DELTA,
     COL_POSITION,
 )
 
-__all__ = ["Encoding", "EncodingStart", "Exact", "PlainEncoding", "increment", "len_head"]
+__all__ = ["Encoding", "EncodingStart", "PlainEncoding", "Sizing", "len_head"]
 
 # Bounds of a record's size without keys and values, in any format, and of each header's.
 _MOST_OVERHEAD, _MOST_OF_HEADER = 64, 10
 
 
+@dataclass(slots=True)
 class EncodingStart:
     """Position where encoding continues.
 
@@ -46,32 +45,15 @@ class EncodingStart:
         sequence: of the next record; -1 for none.
     """
 
-    __slots__ = ("last_offset", "next_offset", "sequence")
-
-    def __init__(self, next_offset: int, last_offset: int, sequence: int) -> None:
-        self.next_offset, self.last_offset, self.sequence = next_offset, last_offset, sequence
-
-
-class Exact:
-    """Fields of the only batch, where all records go into one.
-
-    Attributes:
-        base_offset: None for that of the first record.
-        last_offset: None for that of the last record.
-        is_control: whether its records are control records.
-    """
-
-    __slots__ = ("base_offset", "is_control", "last_offset")
-
-    def __init__(self, base_offset: int | None, last_offset: int | None, *, is_control: bool = False) -> None:
-        self.base_offset, self.last_offset, self.is_control = base_offset, last_offset, is_control
+    next_offset: int
+    last_offset: int
+    sequence: int
 
 
 def len_head(magic: int) -> int:
-    """Return the bytes of an entry before its records; 0 where a record is an entry."""
+    """Return the bytes of an entry before its records, at most; 0 where a record is an entry."""
     length = segment_module(magic).LEN_HEADS[content_of(magic)]
-    assert length is not None  # headers of a format of Kafka all have the same length
-    return int(length)
+    return formats.LEN_LONGEST_HEAD if length is None else int(length)
 
 
 class Encoding:
@@ -80,7 +62,8 @@ class Encoding:
     Args:
         options: of the batches.
         start: where to continue.
-        exact: fields of the only batch, if all records go into one.
+        heads: one of `encoder_loops.HEADS_LATER` and so on.
+        size_head: bytes before a batch's records, by the encoder's own count.
 
     Attributes:
         start: where the next encoding would continue; valid after `finish`.
@@ -95,20 +78,12 @@ class Encoding:
         *,
         heads: int,
         size_head: int,
-        exact: Exact | None = None,
     ) -> None:
-        self._options, self.start, self._exact = options, start, exact
+        self._options, self.start = options, start
         is_entry = size_head == 0 or options.magic >= 2
-        template = template_of(
-            options,
-            compression=options.compression if is_entry else "none",
-            is_control=exact is not None and exact.is_control,
-        )
+        template = template_of(options, compression=options.compression if is_entry else "none")
         self._encoder = encoder = CompiledEncoder(options, template, heads=heads, size_head=size_head)
         encoder.state[encoder_loops.SEQUENCE] = start.sequence
-        if exact is not None:
-            encoder.state[encoder_loops.SIZE_BATCH] = MAX_INT
-            encoder.state[encoder_loops.GIVEN_BASE] = -1 if exact.base_offset is None else exact.base_offset
         self._windows = Windows(encoder.module, options, start.next_offset, start.last_offset)
 
     def feed(self, incoming: Incoming) -> Iterator[EncodedBatches]:
@@ -169,7 +144,10 @@ class Encoding:
         encoder = self._encoder
         encoder.state[encoder_loops.IS_LAST] = 1
         encoder.encode[kernels.ENC_END_ROW] = encoder.encode[kernels.ENC_ROW]
-        yield from self._end()
+        if encoder.state[encoder_loops.IS_OPEN]:
+            yield from self._drain()
+        if encoder.state[encoder_loops.BATCH]:
+            yield self._take()
         self._advance_start()
 
     def _drain(self) -> Iterator[EncodedBatches]:
@@ -197,8 +175,17 @@ class Encoding:
         """Return the complete batches as a piece."""
         raise NotImplementedError
 
-    def _end(self) -> Iterator[EncodedBatches]:
-        raise NotImplementedError
+    def _take_heads(self) -> Any:
+        """Return the rows of complete batches; the row of the open batch becomes the table's first."""
+        encoder, state = self._encoder, self._encoder.state
+        num_batches = int(state[encoder_loops.BATCH])
+        heads = encoder.table[:num_batches].copy()
+        self._check_sizes(heads)
+        if state[encoder_loops.IS_OPEN]:
+            encoder.table[0] = encoder.table[num_batches]
+            encoder.encode[kernels.ENC_BATCH] = 0
+        state[encoder_loops.BATCH] = 0
+        return heads
 
     def _advance_start(self) -> None:
         windows = self._windows
@@ -222,23 +209,6 @@ class Encoding:
         rule = "record_too_large" if most > MAX_INT else "unwritable"
         raise refused(rule, f"the record of {size} bytes cannot be written", offset=offset, row=number)
 
-    def _set_last_offset(self, row: int, last_offset: int) -> None:
-        """Set a last offset in a batch's header beyond its last record, as after compaction."""
-        head = self._encoder.table[row]
-        delta = last_offset - int(head[COL_BASE_OFFSET])
-        if last_offset < self._windows.next_offset - 1:
-            raise refused(
-                "offset_order",
-                f"last_offset is below the last record's, {self._windows.next_offset - 1}",
-                offset=last_offset,
-            )
-        if delta > MAX_INT:
-            base = last_offset - delta
-            raise refused("offset_delta", f"in a batch from offset {base} on", offset=last_offset)
-        derived = segment_module(self._options.magic).DERIVED[int(head[COL_CONTENT])]
-        head[COL_LAST_OFFSET_DELTA] = delta
-        self._encoder.encode[kernels.ENC_GIVEN] = 1 << derived.index("last_offset_delta")
-
     def _check_sizes(self, heads: Any) -> None:
         most = self._options.max_message_bytes
         if most is None or not len(heads):
@@ -261,97 +231,33 @@ class Encoding:
 class PlainEncoding(Encoding):
     """Encoding of batches and messages without compression: the loop writes them whole."""
 
-    def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
-        size_head = len_head(options.magic)
-        super().__init__(options, start, heads=encoder_loops.HEADS_NOW, size_head=size_head, exact=exact)
+    def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
+        super().__init__(options, start, heads=encoder_loops.HEADS_NOW, size_head=len_head(options.magic))
         self._memory = self._content = Memory(SIZE_PIECE + min(options.batch_size, SIZE_PIECE))
         self._encoder.write_to(self._memory)
-        if exact is not None and exact.last_offset is not None:
-            self._encoder.state[encoder_loops.HAS_HEADS] = encoder_loops.HEADS_LATER
-
-    def _end(self) -> Iterator[EncodedBatches]:
-        encoder = self._encoder
-        if encoder.state[encoder_loops.IS_OPEN]:
-            yield from self._drain()
-        if encoder.state[encoder_loops.START] > 0:
-            yield self._take()
-
-    def _close(self) -> Iterator[EncodedBatches]:
-        """Write the header of the only batch, with its given last offset."""
-        assert self._exact is not None
-        assert self._exact.last_offset is not None
-        encoder, state = self._encoder, self._encoder.state
-        head = encoder.table[0]
-        size = int(encoder.encode[kernels.ENC_AT])
-        self._set_last_offset(0, self._exact.last_offset)
-        status = encoder.write_head(self._memory, 0, size, 0)
-        if status != kernels.DONE:
-            self._refuse(encoder_loops.REFUSED_HEAD)
-        head[COL_END_POSITION] = size
-        state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = 1, 0, size
-        return iter(())
 
     def _take(self) -> EncodedBatches:
         """Return the complete batches as a piece; the open batch moves to other memory."""
         encoder, state, encode = self._encoder, self._encoder.state, self._encoder.encode
-        start, num_batches = int(state[encoder_loops.START]), int(state[encoder_loops.BATCH])
+        heads, start = self._take_heads(), int(state[encoder_loops.START])
         is_open = bool(state[encoder_loops.IS_OPEN])
-        heads = encoder.table[:num_batches].copy()
-        self._check_sizes(heads)
-        used = int(encode[kernels.ENC_AT]) if is_open else start
-        data = self._memory.hand_out(start, used)
+        data = self._memory.hand_out(start, int(encode[kernels.ENC_AT]) if is_open else start)
         if is_open:
-            encoder.table[0] = encoder.table[num_batches]
             encoder.table[0, COL_POSITION] = 0
             for slot in (kernels.ENC_AT, kernels.ENC_HEAD, kernels.ENC_PAYLOAD):
                 encode[slot] -= start
-            encode[kernels.ENC_BATCH] = 0
-        state[encoder_loops.BATCH] = state[encoder_loops.START] = 0
+        state[encoder_loops.START] = 0
         encoder.write_to(self._memory)
         return EncodedBatches(data, heads)
 
 
-def increment(sequence: int, by: int) -> int:
-    """Return the sequence number of the record after a batch whose last one is `by` further."""
-    return sequence if sequence < 0 else increment_sequence(sequence, by + 1)
-
-
 class Sizing(Encoding):
-    """Encoding that only counts bytes, by the encoders' own arithmetic.
-
-    Attributes:
-        size: bytes so far.
-    """
+    """Encoding that only counts bytes, by the encoders' own arithmetic; its pieces have only headers."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
         super().__init__(options, start, heads=encoder_loops.NO_HEADS, size_head=len_head(options.magic))
         self._encoder.state[encoder_loops.SIZE_OUT] = 1 << 62
         self._encoder.records.set("out", 0, 0)
 
-    @property
-    def size(self) -> int:
-        """Bytes of all records; valid after `finish`."""
-        return int(self._encoder.state[encoder_loops.START])
-
-    def _drain(self) -> Iterator[EncodedBatches]:
-        status = kernels.FULL
-        while status == kernels.FULL:
-            status = self._encoder.run()
-            if self._encoder.state[encoder_loops.BATCH]:
-                self._restart_table()
-        if status != kernels.DONE:
-            self._refuse(status)
-        return iter(())
-
-    def _end(self) -> Iterator[EncodedBatches]:
-        return self._drain()
-
-    def _restart_table(self) -> None:
-        """Restart the table with the open batch."""
-        encoder, state = self._encoder, self._encoder.state
-        num_batches = int(state[encoder_loops.BATCH])
-        self._check_sizes(encoder.table[:num_batches])
-        if state[encoder_loops.IS_OPEN] and num_batches < MAX_BATCHES:
-            encoder.table[0] = encoder.table[num_batches]
-            encoder.encode[kernels.ENC_BATCH] = 0
-        state[encoder_loops.BATCH] = 0
+    def _take(self) -> EncodedBatches:
+        return EncodedBatches(memoryview(b""), self._take_heads())

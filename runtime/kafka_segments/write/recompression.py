@@ -25,7 +25,7 @@ from kafka_segments.core.codecs import (
 )
 from kafka_segments.core.codecs.bounds import content_bound
 from kafka_segments.core.formats.entries import Batch, Damage, Record
-from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, handle_damage
 from kafka_segments.core.io.storage import SourceLike
 from kafka_segments.core.segment.records.batch_records import check_codec
 from kafka_segments.core.segment.segment import Segment, open_segment
@@ -173,10 +173,7 @@ class Recompression:
 
     def _damaged(self, damage: Damage) -> None:
         self.tally.num_damaged += 1
-        if callable(self._on_damage):
-            self._on_damage(damage)
-        elif self._on_damage == "raise":
-            raise damage.error
+        tuple(handle_damage(damage, self._on_damage))
 
     def _written(self, segment: Segment, batch: Batch) -> bytes:
         """The bytes of an entry in its new form; none of one that does not decompress."""

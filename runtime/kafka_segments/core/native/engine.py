@@ -157,7 +157,11 @@ class Compiled:
         """Set an array: memory, of bytes or of integers of 64 bits."""
         view = memoryview(array)
         self._arrays[name] = view
-        self._table.set(name, address_of(view), view.nbytes // view.itemsize)
+        self.place(name, address_of(view), view.nbytes // view.itemsize)
+
+    def place(self, name: str, address: int, length: int) -> None:
+        """Set an array by its address and number of elements; the caller keeps it alive."""
+        self._table.set(name, address, length)
 
     def __call__(self) -> int:
         """Run the machine code; return its status."""

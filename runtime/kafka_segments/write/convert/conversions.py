@@ -29,7 +29,6 @@ from kafka_segments.write.convert.source_entries import (
     read_entries,
 )
 from kafka_segments.write.convert.up import has_to_go_up, up_pieces
-from kafka_segments.write.encoding import Exact
 
 __all__ = ["Conversion", "down_convert", "filter_batches", "up_convert"]
 
@@ -304,8 +303,8 @@ def _batch(piece: Rewritten) -> bytes:
         base_sequence=option,
         max_message_bytes=None,
     )
-    exact = Exact(fields["base_offset"], fields["last_offset"], is_control=fields["is_control"])
-    return encode_exactly(map(_row, piece.records), options, exact, sequence)
+    exact = {name: fields[name] for name in ("base_offset", "last_offset", "is_control")}
+    return encode_exactly(map(_row, piece.records), options, **exact, sequence=sequence)
 
 
 def _empty_batch(piece: Rewritten) -> bytes:
@@ -328,4 +327,4 @@ def _messages(piece: Rewritten) -> bytes:
     if fields["compression"] == "none":
         return encode_records(rows, **options)
     checked = BatchOptions(compression=fields["compression"], **options)
-    return encode_exactly(rows, checked, Exact(fields["base_offset"], None))
+    return encode_exactly(rows, checked, base_offset=fields["base_offset"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_segments.core.formats.entries import Batch, Damage, Record
-from kafka_segments.core.formats.on_damage import OnDamage
+from kafka_segments.core.formats.on_damage import OnDamage, handle_damage
 from kafka_segments.core.segment.segment import Segment, fast_rows
 from kafka_segments.write.convert.loss_report import ConversionReport
 
@@ -104,7 +104,7 @@ def read_entries(
             entry = None
         if isinstance(event, Damage):
             report.num_damaged += 1
-            _handle(event, on_damage)
+            tuple(handle_damage(event, on_damage))
             if entry is not None:
                 entry.is_damaged = True
         elif isinstance(event, Batch) and event.crc_valid is not False:
@@ -112,10 +112,3 @@ def read_entries(
             entry = SourceEntry(event, [] if wanted(event) else None)
     if entry is not None:
         yield entry
-
-
-def _handle(damage: Damage, on_damage: OnDamage) -> None:
-    if callable(on_damage):
-        on_damage(damage)
-    elif on_damage == "raise":
-        raise damage.error
