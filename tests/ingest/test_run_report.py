@@ -20,7 +20,7 @@ from tests.made import directories
 from tests.made.directories import append, run_of
 
 from kafka_segments.core.io.jobs import LocalEngine
-from kafka_segments.core.io.new_outputs import replace_file
+from kafka_segments.core.io.new_outputs import new_file
 from kafka_segments.core.io.store_requests import Patience, RequestCounts, requests_so_far
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.ingest.run_report import RunMeter
@@ -211,15 +211,20 @@ def test_a_file_that_cannot_be_written_after_the_run_is_said(
 
 def test_a_file_is_replaced_whole_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x"
-    replace_file(str(path), b"one")
-    replace_file(str(path), b"two")
+
+    def replace(data: bytes) -> None:
+        with new_file(str(path), str(path), replaces=True) as output:
+            output.write(data)
+
+    replace(b"one")
+    replace(b"two")
 
     def full(*_words: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(KafkaFormatError, match="No space left"):
-        replace_file(str(path), b"three")
+        replace(b"three")
     assert (path.read_bytes(), os.listdir(tmp_path)) == (b"two", ["x"])
 
 

@@ -12,7 +12,7 @@ from kafka_segments.cli import console, parsing
 from kafka_segments.cli.jobs import add_engine_options, add_progress_option, engine_of, shown_progress
 from kafka_segments.cli.output import print_table
 from kafka_segments.core.formats.file_names import is_address, real_path
-from kafka_segments.core.io.new_outputs import replace_file
+from kafka_segments.core.io.new_outputs import new_file
 from kafka_segments.core.io.store_settings import store_settings
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
 from kafka_segments.log.findings import Kind, copy_words, worst_first
@@ -220,7 +220,8 @@ def _write_run_files(arguments: argparse.Namespace, report: RunReport) -> bool:
         if path is None:
             continue
         try:
-            replace_file(path, text_of(report))
+            with new_file(path, path, replaces=True) as output:
+                output.write(text_of(report))
         except OutputError as error:
             console.say(f"{error}; this run is not in that file")
             is_written = False

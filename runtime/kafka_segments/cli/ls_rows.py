@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -37,6 +38,31 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "segments": ("topic", "partition", "directory", "base_offset"),
 }
 _TITLES = ("segments", "start", "end", "size", "first time", "last time", "codecs", "formats", "records")
+
+
+def _least(numbers: Iterable[int | None]) -> int | None:
+    return min((one for one in numbers if one is not None), default=None)
+
+
+def _greatest(numbers: Iterable[int | None]) -> int | None:
+    return max((one for one in numbers if one is not None), default=None)
+
+
+def _counted(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    total = Counter[int]()
+    for one in counts:
+        total.update(one)
+    return dict(sorted(total.items()))
+
+
+def _total(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _summed_by(how: Callable[[Sequence[Any]], Any]) -> Any:
+    """Return a field; `how` makes its value of those of several rows."""
+    return field(metadata={"sum": how})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +104,19 @@ class ListRow:
     num_partitions: int
     num_copies: int
     num_segments: int
-    num_bytes: int
-    num_bytes_beside: int
-    start_offset: int | None
-    end_offset: int | None
-    first_timestamp: int | None
-    max_timestamp: int | None
-    num_batches: int | None
-    num_records: int | None
-    num_old_segments: int
-    num_old_bytes: int
-    codecs: Mapping[int, int]
-    magics: Mapping[int, int]
-    is_exact: bool
+    num_bytes: int = _summed_by(sum)
+    num_bytes_beside: int = _summed_by(sum)
+    start_offset: int | None = _summed_by(_least)
+    end_offset: int | None = _summed_by(_greatest)
+    first_timestamp: int | None = _summed_by(_least)
+    max_timestamp: int | None = _summed_by(_greatest)
+    num_batches: int | None = _summed_by(_total)
+    num_records: int | None = _summed_by(_total)
+    num_old_segments: int = _summed_by(sum)
+    num_old_bytes: int = _summed_by(sum)
+    codecs: Mapping[int, int] = _summed_by(_counted)
+    magics: Mapping[int, int] = _summed_by(_counted)
+    is_exact: bool = _summed_by(all)
     errors: tuple[KafkaFormatError, ...] = field(default=(), compare=False)
 
     @property
@@ -149,7 +175,8 @@ def _summed(rows: Sequence[ListRow], num_names: int) -> ListRow:
     names = ("topic", "partition", "directory")
     found: dict[str, Any] = dict.fromkeys((*names, "path", "base_offset"))
     found |= attributes_of(rows[0], *names[:num_names]) if rows else {}
-    found |= {name: how([getattr(row, name) for row in rows]) for name, how in _SUMS.items()}
+    for name, how in ((one.name, one.metadata.get("sum")) for one in fields(ListRow)):
+        found |= {} if how is None else {name: how([getattr(row, name) for row in rows])}
     if num_names < len(("topic", "partition")):
         found |= {"start_offset": None, "end_offset": None}
     return ListRow(
@@ -159,45 +186,6 @@ def _summed(rows: Sequence[ListRow], num_names: int) -> ListRow:
         num_copies=len({row.directory for row in rows}),
         num_segments=len(rows),
     )
-
-
-def _least(numbers: Iterable[int | None]) -> int | None:
-    return min((one for one in numbers if one is not None), default=None)
-
-
-def _greatest(numbers: Iterable[int | None]) -> int | None:
-    return max((one for one in numbers if one is not None), default=None)
-
-
-def _counted(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    total: dict[int, int] = {}
-    for one in counts:
-        for number, count in one.items():
-            total[number] = total.get(number, 0) + count
-    return {number: total[number] for number in sorted(total)}
-
-
-def _total(numbers: Sequence[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
-
-
-_SUMS: dict[str, Callable[[Sequence[Any]], Any]] = {
-    "num_bytes": sum,
-    "num_bytes_beside": sum,
-    "start_offset": _least,
-    "end_offset": _greatest,
-    "first_timestamp": _least,
-    "max_timestamp": _greatest,
-    "num_batches": _total,
-    "num_records": _total,
-    "num_old_segments": sum,
-    "num_old_bytes": sum,
-    "codecs": _counted,
-    "magics": _counted,
-    "is_exact": all,
-}
-"""What the figures of several rows are together."""
 
 
 def sorted_rows(rows: Sequence[ListRow], key: str, *, is_reversed: bool) -> list[ListRow]:

@@ -17,16 +17,17 @@ from kafka_segments.core.io.outputs import (
     sync_directory,
 )
 
-__all__ = ["new_directory", "new_file", "replace_file", "write_beside"]
+__all__ = ["new_directory", "new_file", "write_beside"]
 
 
 @contextmanager
-def new_file(destination: str, named: str) -> Iterator[OutputFile]:
+def new_file(destination: str, named: str, *, replaces: bool = False) -> Iterator[OutputFile]:
     """Yield a hidden file beside a destination, which gets its name when all of it is on the disk.
 
     Args:
-        destination: without links; nothing is there.
+        destination: without links; nothing is there, unless `replaces` is set.
         named: path for errors.
+        replaces: put it in the place of the file that is there: readers see the one or the other.
 
     Raises:
         OutputError: the disk is full, or fails, or the destination exists meanwhile; nothing is left then.
@@ -35,27 +36,14 @@ def new_file(destination: str, named: str) -> Iterator[OutputFile]:
     try:
         yield output
         output.finish()
-        publish_files([(output.path, destination)])
+        if replaces:
+            with output_errors(named):
+                os.replace(output.path, destination)
+                sync_directory(os.path.dirname(destination) or ".")
+        else:
+            publish_files([(output.path, destination)])
     finally:
         output.discard()
-
-
-def replace_file(path: str, data: bytes) -> None:
-    """Write a file whole, in the place of the one that is there: readers see the one or the other.
-
-    Raises:
-        OutputError: it cannot be written; the file that is there stays.
-    """
-    output = OutputFile(hidden_sibling(path), path)
-    try:
-        output.write(data)
-        output.finish()
-        with output_errors(path):
-            os.replace(output.path, path)
-            sync_directory(os.path.dirname(path) or ".")
-    except BaseException:
-        output.discard()
-        raise
 
 
 @contextmanager
