@@ -251,7 +251,7 @@ def test_what_cannot_be_opened_is_an_error_and_no_loss(log: Path, monkeypatch: p
 
 
 def test_another_programs_log_is_refused(tmp_path: Path) -> None:
-    from kafka_segments.core.formats.checksum import crc32
+    from zlib import crc32
 
     payload = b"hello"
     data = (len(payload) + 6).to_bytes(4, "big") + b"\1\0" + crc32(payload).to_bytes(4, "big") + payload

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 
 import kafka_segments
-from kafka_segments.core.formats.checksum import crc32c
 from kafka_segments.core.segment.beside.index_files import (
     AbortedTxn,
     read_producer_snapshot,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
+from zlib import crc32
 
-from kafka_segments.core.formats.checksum import crc32, crc32c
+from crc32c import crc32c
+
 from kafka_segments.core.formats.entries import Batch, ExperimentalBatch
 from kafka_segments.core.formats.java import increment_sequence, wrap_long
 from kafka_segments.core.formats.kaitai_classes import PARSE_ERRORS, constants, explain, name, stream

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from io import BytesIO
+from zlib import crc32
 
 from kaitaistruct import KaitaiStream
 
-from kafka_segments.core.formats.checksum import crc32
 from kafka_segments.core.formats.entry_header import (
     LEN_LOG_OVERHEAD,
     MAGICS,

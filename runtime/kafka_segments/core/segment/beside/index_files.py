@@ -16,8 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from crc32c import crc32c
+
 from kafka_segments.core import formats
-from kafka_segments.core.formats import checksum
 from kafka_segments.core.io.storage import Source, SourceLike, open_source
 from kafka_segments.errors import ChecksumMismatchError, CorruptIndexError, KafkaFormatError, TruncatedError
 
@@ -238,7 +239,7 @@ def read_producer_snapshot(source: SourceLike | Source) -> tuple[ProducerEntry, 
 
     def decode(data: bytes, _path: str) -> tuple[ProducerEntry, ...]:
         snapshot = formats.read_producer_snapshot(data)
-        computed = checksum.crc32c(snapshot.crc_region)
+        computed = crc32c(snapshot.crc_region)
         if computed != snapshot.crc:
             detail = f"stored 0x{snapshot.crc:08x}, computed 0x{computed:08x}"
             raise ChecksumMismatchError(detail, position=0, stored=snapshot.crc, computed=computed)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from zlib import crc32
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import decompress
 from kafka_segments.core.codecs.bounds import ItemBudget, content_bound
-from kafka_segments.core.formats import LEN_LOG_OVERHEAD, Message, checksum
+from kafka_segments.core.formats import LEN_LOG_OVERHEAD, Message
 from kafka_segments.core.formats.entries import Batch, Record
 from kafka_segments.errors import ChecksumMismatchError, CorruptBatchError, KafkaFormatError
 
@@ -130,7 +131,7 @@ class Messages:
             if message.codec:
                 what = f"inner message {number} is compressed itself, which Kafka refuses"
                 raise CorruptBatchError(f"{what}: every replica has the same", is_in_every_copy=True)
-            found = checksum.crc32(message.crc_region) if self._check_crc else message.crc
+            found = crc32(message.crc_region) if self._check_crc else message.crc
             if found != message.crc:
                 num_wrong += 1
                 wrong = wrong or [f"offset {offset}: stored {message.crc:#010x}, computed {found:#010x}"]

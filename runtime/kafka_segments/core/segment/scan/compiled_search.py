@@ -13,11 +13,12 @@ import ctypes
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
+from zlib import crc32 as crc32_of
 
 import numpy as np
+from crc32c import crc32c as crc32c_of
 
 from kafka_segments.core import formats
-from kafka_segments.core.formats import checksum
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source
 from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.core.native.kernels import (
@@ -68,7 +69,7 @@ _LEN_WINDOW = 4 << 20
 _LEN_STEP = 1 << 20
 _FINE, _COARSE, _LARGE_FILE = 512, 4096, 2 << 30
 _POLYNOMIALS = CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL
-_CHECKSUMS = checksum.crc32, checksum.crc32c
+_CHECKSUMS = crc32_of, crc32c_of
 
 
 def carryless(one: int, other: int) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
+from crc32c import crc32c
+
 from kafka_segments.core import formats
-from kafka_segments.core.formats import checksum
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.scan.resync import Resync
 from kafka_segments.errors import ReadError, UnknownFormatError
@@ -31,11 +34,11 @@ def refuse_foreign(source: Source) -> None:
 def _foreign_format(source: Source) -> str | None:
     head = source.read(0, min(source.size, formats.LEN_REDPANDA_HEADER))
     redpanda = formats.read_redpanda_header(head)
-    if redpanda and checksum.crc32c(redpanda.header_crc_region) == redpanda.header_crc:
+    if redpanda and crc32c(redpanda.header_crc_region) == redpanda.header_crc:
         return "Redpanda"
     size = formats.message_0_7_size(head)
     if size is not None and size <= min(source.size, _LARGEST_0_7):
         message = formats.read_message_0_7(source.read(0, size))
-        if message and message.body.payload and checksum.crc32(message.body.payload) == message.body.crc:
+        if message and message.body.payload and crc32(message.body.payload) == message.body.crc:
             return "Kafka 0.7"
     return None

@@ -12,9 +12,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
+from zlib import crc32
+
+from crc32c import crc32c
 
 from kafka_segments.core import formats
-from kafka_segments.core.formats import checksum
 from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source
@@ -80,8 +82,8 @@ class Resync:
         self._can_compile = magics is formats.MAGICS  # the compiled search knows Kafka's own formats only
         self._searcher: Searcher | None = None
         self._spans: dict[Checksum, SpanChecksums] = {
-            checksum.crc32c: SpanChecksums(source, checksum.crc32c, CRC32C_POLYNOMIAL),
-            checksum.crc32: SpanChecksums(source, checksum.crc32, CRC32_POLYNOMIAL),
+            crc32c: SpanChecksums(source, crc32c, CRC32C_POLYNOMIAL),
+            crc32: SpanChecksums(source, crc32, CRC32_POLYNOMIAL),
         }
 
     def true_entry(self, position: int) -> Batch | None:
