@@ -78,14 +78,16 @@ def refused(status: int, code: str, headers: dict[str, str] | None = None) -> Fa
     return answer
 
 
-def cut(after: int) -> Fault:
-    """The connection breaks when so many bytes of the body have been sent."""
+def cut(after: int, *, stalls: bool = False) -> Fault:
+    """The connection breaks when so many bytes of the body have been sent, or stalls first."""
 
     def answer(handler: _Handler, asked: Asked) -> bool:
         status, headers, body = handler.ask()
         handler.begin(status, headers)
         handler.wfile.write(body[:after])
         handler.wfile.flush()
+        if stalls:
+            handler.proxy.released.wait()
         handler.close_connection = True
         return True
 
@@ -115,17 +117,7 @@ def waited(seconds: float) -> Fault:
 
 def stalled(after: int) -> Fault:
     """Nothing more comes after so many bytes of the body, until `released` is set."""
-
-    def answer(handler: _Handler, asked: Asked) -> bool:
-        status, headers, body = handler.ask()
-        handler.begin(status, headers)
-        handler.wfile.write(body[:after])
-        handler.wfile.flush()
-        handler.proxy.released.wait()
-        handler.close_connection = True
-        return True
-
-    return answer
+    return cut(after, stalls=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
