@@ -28,18 +28,27 @@ def file(tmp_path: Path) -> Path:
 
 
 def break_blocks(monkeypatch: pytest.MonkeyPatch, *bad: int) -> list[tuple[int, int]]:
-    """Let `os.pread` fail wherever it touches one of these blocks; returns the calls as they come."""
+    """Let reads fail wherever they touch one of these blocks; returns the calls as they come."""
     true_pread: Callable[[int, int, int], bytes] = os.pread
+    true_preadv: Callable[[int, list[memoryview], int], int] = os.preadv
     calls = []
 
-    def pread(descriptor: int, size: int, position: int) -> bytes:
+    def touch(position: int, size: int) -> None:
         calls.append((position, size))
         blocks = range(position // BLOCK_SIZE, (position + size - 1) // BLOCK_SIZE + 1)
         if any(block in bad for block in blocks):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def pread(descriptor: int, size: int, position: int) -> bytes:
+        touch(position, size)
         return true_pread(descriptor, size, position)
 
+    def preadv(descriptor: int, views: list[memoryview], position: int) -> int:
+        touch(position, sum(map(len, views)))
+        return true_preadv(descriptor, views, position)
+
     monkeypatch.setattr(os, "pread", pread)
+    monkeypatch.setattr(os, "preadv", preadv)
     return calls
 
 

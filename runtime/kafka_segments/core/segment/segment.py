@@ -12,11 +12,12 @@ from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, handle_damage
 from kafka_segments.core.io.filesystem import Handle
-from kafka_segments.core.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
+from kafka_segments.core.io.storage import Source, SourceLike, open_source
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.core.segment.records.batch_records import Rows, open_records
-from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
+from kafka_segments.core.segment.scan.entry_scan import Readable, read_payload
 from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
+from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.transactions.markers import Hear, iter_steps
 from kafka_segments.core.segment.transactions.state import ExcludedBatches, Step
 from kafka_segments.errors import KafkaFormatError, OptionError
@@ -146,12 +147,11 @@ class Segment(Handle):
         self._check_open("segment")
         return self._opened
 
-    def _new_scan(self, len_window: int = WINDOW_SIZE) -> Scan:
-        return Scan(
+    def _walk(self) -> Walk:
+        return Walk(
             self._source,
-            check_crc=self._check_crc,
-            headers_only=self._headers_only,
-            len_window=len_window,
+            check_crc=self._check_crc and not self._headers_only,
+            whole=not self._headers_only,
             max_decompressed=self._max_decompressed,
             experimental_magic3=self._experimental_magic3,
         )
@@ -166,7 +166,7 @@ class Segment(Handle):
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
         check_on_damage(on_damage)
-        return _entries(self._new_scan(), on_damage)
+        return _entries(self._walk(), on_damage)
 
     def iter_records(self, batch: Batch) -> Iterator[Record]:
         """Yield the records of a batch of this segment, up to the first bad one.
@@ -188,7 +188,7 @@ class Segment(Handle):
     def _open(
         self,
         batch: Batch,
-        source: Source | Window,
+        source: Readable,
         rows: Rows | None = None,
         items: ItemBudget | None = None,
     ) -> tuple[Batch, Iterator[Record]]:
@@ -297,7 +297,7 @@ class Segment(Handle):
 
     def find_batch(self, base_offset: int, position: int = 0) -> Batch | None:
         """Return the batch with a base offset, by headers from an entry's position on, or None."""
-        for entry in Scan(self._source, headers_only=True).entries(position):
+        for entry in Walk(self._source).entries(position):
             if not isinstance(entry, Batch) or entry.last_offset >= base_offset:
                 return entry if isinstance(entry, Batch) and entry.base_offset == base_offset else None
         return None
@@ -317,7 +317,7 @@ class Segment(Handle):
             error: what `iter_records` raised.
             last_offset: the offset of the last record that it yielded; None if there was none.
         """
-        return self._new_scan(BLOCK_SIZE).damage_of(batch, error, last_offset)
+        return self._walk().scan.damage_of(batch, error, last_offset)
 
     def iter_events(
         self,
@@ -347,21 +347,21 @@ class Segment(Handle):
     def _events(
         self, on_damage: OnDamage, wanted: Callable[[Batch], bool] | None, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
-        scan = self._new_scan()
-        for entry in _entries(scan, on_damage):
+        walk = self._walk()
+        for entry in _entries(walk, on_damage):
             if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
                 yield entry
             elif wanted is None or wanted(entry):
-                yield from self._batch_events(scan, entry, on_damage, rows)
+                yield from self._batch_events(walk, entry, on_damage, rows)
             else:
                 yield entry
 
     def _batch_events(
-        self, scan: Scan, batch: Batch, on_damage: OnDamage, rows: Rows | None
+        self, walk: Walk, batch: Batch, on_damage: OnDamage, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage]:
         opened, last_offset = None, None
         try:
-            opened, records = self._open(batch, scan.window, rows, scan.items)
+            opened, records = self._open(batch, walk, rows, walk.scan.items)
             yield opened
             for record in records:
                 last_offset = record.offset
@@ -369,11 +369,11 @@ class Segment(Handle):
         except KafkaFormatError as error:
             if opened is None:
                 yield batch
-            yield from handle_damage(scan.damage_of(batch, error, last_offset), on_damage)
+            yield from handle_damage(walk.scan.damage_of(batch, error, last_offset), on_damage)
 
 
-def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Padding]:
-    for entry in scan.entries():
+def _entries(walk: Walk, on_damage: OnDamage) -> Iterator[Batch | Damage | Padding]:
+    for entry in walk.entries():
         if isinstance(entry, Damage):
             yield from handle_damage(entry, on_damage)
         else:

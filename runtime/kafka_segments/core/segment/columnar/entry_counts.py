@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.core.formats.entries import Batch
-from kafka_segments.core.segment.scan.entry_table import EntryTable, row_of
+from kafka_segments.core.segment.scan.entry_rows import row_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["EntryCounts", "EntryMark", "Unknown", "mark_of"]

@@ -18,7 +18,7 @@ from kafka_segments.core.segment.columnar.arrow_schema import schema_of
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS, RecordPlace
-from kafka_segments.core.segment.scan.entry_table import row_of
+from kafka_segments.core.segment.scan.entry_rows import row_of
 from kafka_segments_generated.columns import kafka_log_segment, kafka_record
 
 __all__ = ["RowDecoder"]

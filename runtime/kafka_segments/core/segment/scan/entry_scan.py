@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from typing import Protocol
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
@@ -31,7 +32,15 @@ from kafka_segments.errors import (
     raise_unless_file_at_fault,
 )
 
-__all__ = ["Scan", "first_offset_at", "first_offset_in_name", "read_payload", "sound_entry", "with_offsets"]
+__all__ = [
+    "Readable",
+    "Scan",
+    "first_offset_at",
+    "first_offset_in_name",
+    "read_payload",
+    "sound_entry",
+    "with_offsets",
+]
 
 _LEN_WINDOW = 64 << 10
 _NAME = re.compile(r"([0-9]{20})\.log(\.[^/]*)?")
@@ -258,7 +267,15 @@ def with_offsets(
         return None
 
 
-def read_payload(source: Source | Window, batch: Batch) -> bytes | memoryview:
+class Readable(Protocol):
+    """What has the bytes of a segment."""
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """Return bytes at a position."""
+        ...
+
+
+def read_payload(source: Readable, batch: Batch) -> bytes | memoryview:
     """Read what follows the header of a batch, or the length of an older entry; as stored."""
     if isinstance(batch, ExperimentalBatch):
         len_head = batch.len_head

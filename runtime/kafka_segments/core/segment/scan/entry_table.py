@@ -6,7 +6,6 @@ package; whole columns are arrays of numpy.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
@@ -15,7 +14,7 @@ from typing import Any
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import CODEC_NAMES
 from kafka_segments.core.codecs.bounds import ITEMS_PER_BYTE
-from kafka_segments.core.formats.entries import Batch, SoundBatches
+from kafka_segments.core.formats.entries import SoundBatches
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.errors.packages import LazyPackage
 
@@ -29,7 +28,6 @@ __all__ = [
     "WRAPPED",
     "EntryTable",
     "count_alike",
-    "row_of",
 ]
 
 SKIPPED, PLAIN, COMPRESSED, WRAPPED, CONTROL, SLOW = range(6)
@@ -68,26 +66,6 @@ def _has_wrappers(module: ModuleType) -> bool:
 @cache
 def _of_contents(module: ModuleType) -> set[str]:
     return {name for content in module.CONTENTS for name in content.columns}
-
-
-def row_of(batch: Batch, module: ModuleType) -> EntryTable:
-    """Return a table of one row for an entry that was read as a `Batch`."""
-    is_repeated = batch.magic >= 2
-    content = next(at for at, one in enumerate(module.CONTENTS) if one.is_repeated == is_repeated)
-    len_head = formats.LEN_HEAD if is_repeated else formats.LEN_LOG_OVERHEAD
-    known = {
-        "content": content,
-        "payload": batch.position + len_head,
-        "end_payload": batch.end_position,
-        "codec": batch.compression_id,
-        "compression": batch.compression_id,
-        "timestamp_type": int(batch.timestamp_type == "LogAppendTime"),
-        "has_delete_horizon": batch.delete_horizon_ms is not None,
-        "last_offset_delta": formats.wrap_long(batch.last_offset - (batch.base_offset or 0)),
-        "base_offset": batch.base_offset if is_repeated else batch.last_offset,
-    }
-    values = [known.get(name, getattr(batch, name, 0)) or 0 for name in module.BATCH_COLUMNS]
-    return EntryTable(memoryview(array("q", values)), module)
 
 
 class EntryTable:

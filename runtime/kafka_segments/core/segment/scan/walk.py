@@ -7,13 +7,15 @@ single entries (`entry_scan`), which says what is wrong, or that it is sound.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.entries import Batch, Damage, Padding
 from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.scan.entry_rows import batch_of, row_of
 from kafka_segments.core.segment.scan.entry_scan import Scan
-from kafka_segments.core.segment.scan.entry_table import EntryTable, row_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.scanner import HeaderScan, returned
 from kafka_segments_generated.columns import kafka_log_segment
 
@@ -28,6 +30,7 @@ class Walk:
         check_crc: verify checksums, for which all bytes are read.
         whole: read whole entries, also if their checksums are not verified.
         max_decompressed: bytes that one wrapper may decompress to, where its first offset is needed.
+        experimental_magic3: read batches of the discarded magic 3, too; these entries come one by one alone.
 
     Attributes:
         scan: of single entries; knows the last sound offset so far.
@@ -40,42 +43,75 @@ class Walk:
         check_crc: bool = False,
         whole: bool = False,
         max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+        experimental_magic3: bool = False,
     ) -> None:
-        self._source, self._has_window = source, check_crc or whole
+        self._source, self._check_crc, self._has_window = source, check_crc, check_crc or whole
         self._headers = HeaderScan(source, kafka_log_segment, check_crc=check_crc, whole=whole, reads_on=True)
+        self._is_experimental = experimental_magic3
         self.scan = Scan(
-            source, check_crc=check_crc, headers_only=not self._has_window, max_decompressed=max_decompressed
+            source,
+            check_crc=check_crc,
+            headers_only=not self._has_window,
+            max_decompressed=max_decompressed,
+            experimental_magic3=experimental_magic3,
         )
 
     def pieces(self, position: int = 0) -> Iterator[EntryTable | Damage | Padding]:
         """Yield tables, each valid until the next piece, damage and padding, from an entry's position on."""
+        for piece in self._pieces(position):
+            if isinstance(piece, EntryTable):
+                yield piece
+                self.scan.sound_offset = piece.last_offset(len(piece) - 1)
+            elif not isinstance(piece, Batch):
+                yield piece
+            elif piece.crc_valid is not False:
+                yield row_of(piece, kafka_log_segment)
+
+    def entries(self, position: int = 0) -> Iterator[Batch | Damage | Padding]:
+        """Yield each entry, damage and padding; a batch with a wrong checksum comes before its damage."""
+        if self._is_experimental:
+            yield from self.scan.entries(position)
+            return
+        name, crc_valid = self._source.name, True if self._check_crc else None
+        for piece in self._pieces(position):
+            if not isinstance(piece, EntryTable):
+                yield piece
+                continue
+            for row in range(len(piece)):
+                batch = batch_of(piece, row, name, self.scan.sound_offset, crc_valid=crc_valid)
+                self.scan.note_sound(batch)
+                if batch.magic < 2 and not self._has_window:  # as `Scan` gives them
+                    batch = replace(batch, base_offset=None, num_records=None)
+                yield batch
+
+    def _pieces(self, position: int) -> Iterator[EntryTable | Batch | Damage | Padding]:
         while True:
             entries, position, is_refused = returned(self._headers.scan(position))
             if len(entries):
                 yield entries
-                self.scan.sound_offset = entries.last_offset(len(entries) - 1)
             elif not is_refused:
                 return
             if is_refused:
                 for entry in self.scan.region(position):
                     position = entry.end_position
-                    if not isinstance(entry, Batch):
-                        yield entry
-                    elif entry.crc_valid is not False:
-                        yield row_of(entry, kafka_log_segment)
+                    yield entry
 
-    def entry(self, entries: EntryTable, row: int) -> memoryview:
+    def entry(self, entries: EntryTable, row: int) -> bytes | memoryview:
         """Return the bytes of an entry of the last table, as stored."""
-        start, end = entries.value(row, "position"), entries.value(row, "end_position")
-        place = start - self._headers.window_position
-        if self._has_window and place >= 0 and place + end - start <= len(self._headers.window):
-            return memoryview(self._headers.window)[place : place + end - start]
-        return memoryview(self._source.read(start, end - start))
+        start = entries.value(row, "position")
+        return self.read(start, entries.value(row, "end_position") - start)
 
-    def payload(self, entries: EntryTable, row: int) -> memoryview:
+    def payload(self, entries: EntryTable, row: int) -> bytes | memoryview:
         """Return what follows the header of a batch of the last table, or the length of an older entry."""
         is_old = entries.value(row, "magic") < 2
         return self.entry(entries, row)[formats.LEN_LOG_OVERHEAD if is_old else formats.LEN_HEAD :]
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """Return bytes of the source, valid until the next piece; those of the last table without a copy."""
+        place = position - self._headers.window_position
+        if self._has_window and place >= 0 and place + size <= len(self._headers.window):
+            return memoryview(self._headers.window)[place : place + size]
+        return self._source.read(position, size)
 
 
 def iter_headers(source: Source, position: int = 0) -> Iterator[EntryTable | Damage]:

@@ -13,8 +13,9 @@ from typing import TypeAlias
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.formats.java import MIN_LONG
 from kafka_segments.core.segment.records.batch_records import open_records
+from kafka_segments.core.segment.scan.entry_rows import row_of
 from kafka_segments.core.segment.scan.entry_scan import Scan, read_payload
-from kafka_segments.core.segment.scan.entry_table import EntryTable, row_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments_generated.columns import kafka_log_segment
 
