@@ -1,9 +1,10 @@
 """Entries of a log as Kafka's classes iterate over them, which no checksum and no magic stops.
 
-Strategy: one entry after the other, by its length alone. What an exception ends in Kafka raises an error of
-ours in the same place: after the records that Kafka's iterator has handed out by then. The differences to
-`core.segment.scan` are on purpose: that finds damage, this repeats what a reader without checks makes of it
-(FileLogInputStream, DefaultRecordBatch, AbstractLegacyRecordBatch).
+Strategy: sound entries are those of the scanner, which Kafka reads likewise. Others are framed by their
+length alone. What an exception ends in Kafka raises an error of ours in the same place: after the records
+that Kafka's iterator has handed out by then. The differences to `core.segment.scan` are on purpose: that
+finds damage, this repeats what a reader without checks makes of it (FileLogInputStream, DefaultRecordBatch,
+AbstractLegacyRecordBatch).
 """
 
 from __future__ import annotations
@@ -17,19 +18,21 @@ from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.codecs.bounds import ItemBudget
 from kafka_segments.core.formats import Body, Message, Prefix
 from kafka_segments.core.formats.entries import Batch
-from kafka_segments.core.io.storage import Source, Window
+from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.records.batch_records import Rows, check_codec, iter_bodies
 from kafka_segments.core.segment.records.legacy_messages import Messages
 from kafka_segments.core.segment.scan.entry_scan import read_payload
+from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.errors import CorruptBatchError, DecompressionError, OptionError, TruncatedError
 
-__all__ = ["HIGHEST_INT", "EntryFrame", "EntryReader", "OldRecord"]
+__all__ = ["HIGHEST_INT", "NEWEST", "EntryFrame", "EntryReader", "OldRecord"]
 
 HIGHEST_INT = (1 << 31) - 1
 _PIECE = 1 << 20
 _MANY = 1 << 16
 """Records of a compressed batch that are held in memory; a batch of more is read twice."""
-_NEWEST = max(formats.MAGICS)
+_MOST_REFUSED = 1023  # frames, one by one, before the scanner is tried again
+NEWEST = max(formats.MAGICS)
 _BYTES_PER_ITEM = 16
 """Bytes of messages that are parsed in the time of a record."""
 
@@ -44,7 +47,7 @@ class EntryFrame:
     @property
     def is_batch(self) -> bool:
         """Whether Kafka reads it as a batch of magic 2, and not as a message."""
-        return self.prefix.magic >= _NEWEST
+        return self.prefix.magic >= NEWEST
 
     @property
     def end_position(self) -> int:
@@ -75,7 +78,10 @@ class EntryReader:
     def __init__(self, source: Source, rows: Rows | None = None) -> None:
         self.source = source
         self._rows = rows
-        self._window = Window(source)
+        self._bytes = Walk(source, check_crc=True, whole=True, reads_payloads=True)
+        self._num_frames = self._num_refused = 0
+        if rows is not None:
+            rows.follow(self._bytes)
         # Values of control records are parsed field by field; other records are printed without a bound.
         self._control_items, self._counted = ItemBudget(DEFAULT_MAX_DECOMPRESSED), -1
         if source.size > HIGHEST_INT:
@@ -95,13 +101,31 @@ class EntryReader:
         """
         if position >= end - formats.LEN_PREFIX:
             return None
-        prefix = formats.read_prefix(self._window.read(position, formats.LEN_PREFIX))
+        prefix = formats.read_prefix(self._bytes.read(position, formats.LEN_PREFIX))
         if prefix.len_body < formats.MIN_LEN_BODY:
             detail = f"length {prefix.len_body} is below the least possible, {formats.MIN_LEN_BODY}"
             raise CorruptBatchError(detail, position=position, path=self.source.name)
         if prefix.len_entry > end - position:
             return None
         return EntryFrame(position, prefix)
+
+    def sound(self, position: int, end: int) -> Iterator[Batch]:
+        """Yield the headers of consecutive sound entries from a position on; none where none may follow.
+
+        What the scanner refuses is read as a frame. After that it is tried again after twice as many entries
+        as before, for each try reads a window.
+        """
+        self._num_frames += 1
+        if self._num_frames < self._num_refused:
+            return
+        num_found = 0
+        for entry in self._bytes.sound(position):
+            if entry.end_position > end or entry.compression is None:
+                break
+            num_found += 1
+            yield entry
+        self._num_refused = 0 if num_found else min(2 * self._num_refused + 1, _MOST_REFUSED)
+        self._num_frames = 0
 
     def last_offset(self, frame: EntryFrame) -> int:
         """The last offset of an entry by its header, that of a message by its first bytes."""
@@ -118,17 +142,17 @@ class EntryReader:
         if frame.is_batch and available < formats.LEN_HEAD:
             detail = f"the file ends after {available} of the header's {formats.LEN_HEAD} bytes"
             raise TruncatedError(detail, position=frame.position, path=self.source.name)
-        data = self._window.read(frame.position, min(formats.LEN_HEAD, available))
+        data = self._bytes.read(frame.position, min(formats.LEN_HEAD, available))
         return formats.read_header_leniently(data, self.source.name, frame.position, frame.prefix)
 
     def is_valid(self, batch: Batch) -> bool:
         """Whether an entry has all of a header, and its checksum is right."""
-        if batch.magic >= _NEWEST and batch.size < formats.LEN_HEAD:
+        if batch.magic >= NEWEST and batch.size < formats.LEN_HEAD:
             return False
-        ofs_region, function = formats.checksum_region(min(batch.magic, _NEWEST))
+        ofs_region, function = formats.checksum_region(min(batch.magic, NEWEST))
         value, position = 0, batch.position + ofs_region
         while position < batch.end_position:
-            piece = self._window.read(position, min(_PIECE, batch.end_position - position))
+            piece = self._bytes.read(position, min(_PIECE, batch.end_position - position))
             value = function(piece, value)
             position += len(piece)
         return value == batch.crc
@@ -175,7 +199,7 @@ class EntryReader:
             self._control_items.take(num_bytes // _BYTES_PER_ITEM, batch.compression)
 
     def _opened(self, batch: Batch, items: ItemBudget | None = None) -> Iterator[Iterable[Body]]:
-        payload, most = read_payload(self._window, batch), DEFAULT_MAX_DECOMPRESSED
+        payload, most = read_payload(self._bytes, batch), DEFAULT_MAX_DECOMPRESSED
         return iter_bodies(batch, payload, max_decompressed=most, rows=self._rows, items=items)
 
     def old_records(self, batch: Batch) -> Iterator[OldRecord]:
@@ -184,7 +208,7 @@ class EntryReader:
         Raises:
             KafkaFormatError: before the first one if a wrapper cannot be opened, else after those before.
         """
-        body = read_payload(self._window, batch)
+        body = read_payload(self._bytes, batch)
         if batch.compression == "none":
             message = formats.read_message_leniently(body)
             yield OldRecord(batch.last_offset, message.timestamp, message)

@@ -17,7 +17,7 @@ from kafka_segments.core.formats.entries import Batch, ControlRecord
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.records.batch_records import Rows, check_codec, sequence_of
 from kafka_segments.errors import CorruptBatchError, OptionError
-from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT, EntryFrame, EntryReader, OldRecord
+from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT, NEWEST, EntryFrame, EntryReader, OldRecord
 from kafka_segments.like_kafka.message_lines import Decoder, MessageParser, json_text
 from kafka_segments.like_kafka.tool_output import ToolOutput
 
@@ -88,12 +88,14 @@ class _Log:
         """Print all entries, and how many bytes follow the last one."""
         source, most = self._reader.source, self._printed.max_bytes
         position, end = 0, min(source.size, most)
-        while (frame := self._reader.frame(position, end)) is not None:
-            header = self._header(frame)
-            if self._printed.has_records and frame.is_batch:
-                self._records(header)
-            elif self._printed.has_records:
-                self._messages(header)
+        while True:
+            for header in self._reader.sound(position, end):
+                self._output.write(f"{_first_words(header)}{_last_words(header, is_valid=True)}")
+                self._contents_of(header)
+                position = header.end_position
+            if (frame := self._reader.frame(position, end)) is None:
+                break
+            self._contents_of(self._header(frame))
             position = frame.end_position
         if position < end and most == HIGHEST_INT:
             name = os.path.basename(source.name)
@@ -103,19 +105,21 @@ class _Log:
         """Print the line of an entry, and return its header."""
         if frame.is_batch:
             header = self._reader.header(frame)
-            self._output.write(_batch_words(header))
+            self._output.write(_first_words(header))
         else:
             self._output.write(f"offset: {frame.prefix.base_offset}")
             header = self._reader.header(frame)
         if header.compression is None:
             check_codec(header)
-        is_valid = _flag(self._reader.is_valid(header))
-        self._output.write(
-            f" position: {header.position} {header.timestamp_type}: {header.max_timestamp}"
-            f" size: {header.size} magic: {header.magic} compresscodec: {header.compression}"
-            f" crc: {header.crc} isvalid: {is_valid}\n"
-        )
+        self._output.write(_last_words(header, is_valid=self._reader.is_valid(header)))
         return header
+
+    def _contents_of(self, header: Batch) -> None:
+        """Print the records of an entry."""
+        if self._printed.has_records and header.magic >= NEWEST:
+            self._records(header)
+        elif self._printed.has_records:
+            self._messages(header)
 
     def _records(self, header: Batch) -> None:
         """Print the records of a batch."""
@@ -202,7 +206,10 @@ class _Log:
         )
 
 
-def _batch_words(header: Batch) -> str:
+def _first_words(header: Batch) -> str:
+    """What is printed of a batch before its place in the file; of a message its offset."""
+    if header.magic < NEWEST:
+        return f"offset: {header.last_offset}"
     horizon = header.delete_horizon_ms
     return (
         f"baseOffset: {header.base_offset} lastOffset: {header.last_offset} count: {header.num_records}"
@@ -211,6 +218,14 @@ def _batch_words(header: Batch) -> str:
         f" partitionLeaderEpoch: {header.partition_leader_epoch}"
         f" isTransactional: {_flag(header.is_transactional)} isControl: {_flag(header.is_control)}"
         f" deleteHorizonMs: {'OptionalLong.empty' if horizon is None else f'OptionalLong[{horizon}]'}"
+    )
+
+
+def _last_words(header: Batch, *, is_valid: bool) -> str:
+    return (
+        f" position: {header.position} {header.timestamp_type}: {header.max_timestamp}"
+        f" size: {header.size} magic: {header.magic} compresscodec: {header.compression}"
+        f" crc: {header.crc} isvalid: {_flag(is_valid)}\n"
     )
 
 

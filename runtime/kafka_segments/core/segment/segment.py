@@ -152,6 +152,7 @@ class Segment(Handle):
             self._source,
             check_crc=self._check_crc and not self._headers_only,
             whole=not self._headers_only,
+            reads_payloads=not self._headers_only,
             max_decompressed=self._max_decompressed,
             experimental_magic3=self._experimental_magic3,
         )
@@ -348,6 +349,8 @@ class Segment(Handle):
         self, on_damage: OnDamage, wanted: Callable[[Batch], bool] | None, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
         walk = self._walk()
+        if rows is not None:
+            rows.follow(walk)
         for entry in _entries(walk, on_damage):
             if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
                 yield entry

@@ -1,29 +1,37 @@
 """Records as objects, made from columns: several times as fast as one by one from the bytes.
 
-Strategy: one batch at a time goes through the generated decoder; the columns become lists, and these records.
-What the decoder refuses is left to `batch_records`, which is exact and describes errors.
+Strategy: a batch goes through the generated decoder, small ones together with those after them in a walk; the
+columns become lists, and these records. What the decoder refuses is left to `batch_records`, which is exact
+and describes errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.formats import Body
 from kafka_segments.core.formats.entries import Batch, Header
+from kafka_segments.core.native.engine import address_of
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
-from kafka_segments.core.segment.columnar.decoding import RecordDecoder
+from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Stop
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.core.segment.scan.entry_rows import row_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments_generated.columns import kafka_log_segment, kafka_record
 
 __all__ = ["RowDecoder"]
 
 _NUM_ROWS = 4096
+_SMALL = 64  # records of a batch that is decoded together with others
+_FEW = 3  # records of a batch by itself, from which on decoding is faster than one by one
 _NUM_BYTES = 1 << 20
 
 
@@ -34,6 +42,15 @@ class RowDecoder:
         schema = schema_of(["offset", "timestamp_ms", "key", "value", "headers"])
         capacity = Capacity(_NUM_ROWS, _NUM_BYTES, _NUM_ROWS)
         self._decoder = RecordDecoder(kafka_record, schema, capacity=capacity, max_items=MAX_NUM_HEADERS)
+
+        self._walk: Walk | None = None
+        self._ahead: dict[int, list[Body]] = {}  # by the position of a batch
+        self._end = -1  # of the last one that was asked for
+
+    def follow(self, walk: Walk) -> None:
+        """Decode ahead the batches of a walk, which are asked for in its order."""
+        self._walk = walk
+        self._ahead.clear()
 
     def bodies(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
@@ -49,26 +66,87 @@ class RowDecoder:
             Where to go on; None if these are all, and all is sound.
         """
         self._decoder.max_items = max_items
-        row = row_of(batch, kafka_log_segment).rows
+        count = batch.num_records or 0
+        if count < _SMALL and batch.compression == "none":
+            is_next, self._end = batch.position == self._end, batch.end_position
+            found = self._ahead.pop(batch.position, None) or self._decoded_ahead(batch, is_next=is_next)
+            if found is not None:
+                yield found
+                return None
+        if count < _FEW:
+            return RecordPlace()
+        head = row_of(batch, kafka_log_segment).memory
         spans = np.array([[0, len(payload), 0]], np.int64)
         data = pa.py_buffer(payload).address, len(payload)
-        head = row.ctypes.data, row.size
-        steps = self._decoder.decode(data, head, spans)
+        bases = np.array([batch.base_offset or 0])
+        steps = self._decoder.decode(data, (address_of(head), len(head)), spans)
+        stopped = yield from self._flushed(steps, lambda _start, count: np.repeat(bases, count))
+        return None if stopped is None else stopped.start
+
+    def _decoded_ahead(self, batch: Batch, *, is_next: bool) -> list[Body] | None:
+        """Decode a batch together with those after it; return its records, None if it is decoded alone."""
+        self._ahead.clear()
+        if not is_next:
+            return None
+        table = None if self._walk is None else self._walk.table
+        if self._walk is None or table is None:
+            return None
+        row = bisect_left(table.values("position"), batch.position)
+        rows = _small_rows(table, row)
+        if len(rows) < 2 or table.value(row, "position") != batch.position:
+            return None
+        counts, bases = table.column("num_records")[rows], table.column("base_offset")[rows]
+        data = address_of(memoryview(self._walk.window)), len(self._walk.window)
+        spans = table.spans(rows, self._walk.window_position)
+        if spans[0, 0] < 0 or spans[-1, 1] > data[1]:
+            return None
+        steps = self._decoder.decode(data, (address_of(table.memory), len(table.memory)), spans)
+        all_bases = np.repeat(bases, counts)
+        found: list[Body] = []
+        flushed = self._flushed(steps, lambda start, count: all_bases[start : start + count])
+        while True:
+            try:
+                found.extend(next(flushed))
+            except StopIteration as stop:
+                num_sound = len(rows) if stop.value is None else stop.value.batch
+                break
+        ends = np.cumsum(counts[:num_sound]).tolist()
+        places = table.column("position")[rows[:num_sound]].tolist()
+        parts = (found[start:end] for start, end in zip([0, *ends], ends, strict=False))
+        self._ahead = dict(zip(places, parts, strict=True))
+        return self._ahead.pop(batch.position, None)
+
+    def _flushed(
+        self, steps: Generator[pa.RecordBatch, None, Stop | None], bases: Callable[[int, int], Any]
+    ) -> Generator[Iterable[Body], None, Stop | None]:
+        """Yield the records of steps; `bases` gives the base offsets of so many of them, from one on."""
+        num_done = 0
         while True:
             try:
                 rows = next(steps)
             except StopIteration as stop:
-                stopped = stop.value
+                stopped: Stop | None = stop.value
                 break
-            yield _bodies(batch, rows)
+            yield _bodies(rows, bases(num_done, len(rows)))
+            num_done += len(rows)
         for rows in self._decoder.flush():
-            yield _bodies(batch, rows)
-        return None if stopped is None else stopped.start
+            yield _bodies(rows, bases(num_done, len(rows)))
+        return stopped
 
 
-def _bodies(batch: Batch, rows: pa.RecordBatch) -> Iterator[Body]:
+def _small_rows(table: EntryTable, first: int) -> Any:
+    """Return a row and those after it, as long as they are small batches of records as they are."""
+    rows = np.arange(first, min(len(table), first + _NUM_ROWS))
+    counts = table.column("num_records")[rows]
+    is_small = table.is_batch()[rows] & (table.column("codec")[rows] == 0) & (counts > 0) & (counts < _SMALL)
+    is_small &= (table.column("is_control")[rows] == 0) & (np.cumsum(counts) <= _NUM_ROWS)
+    others = np.flatnonzero(~is_small)
+    return rows[: others[0]] if len(others) else rows
+
+
+def _bodies(rows: pa.RecordBatch, bases: Any) -> Iterator[Body]:
     offsets = np.from_dlpack(rows.column("offset"))
-    deltas = np.subtract(offsets, batch.base_offset or 0)  # which wraps, as Java's
+    deltas = np.subtract(offsets, bases)  # which wraps, as Java's
     timestamps = np.from_dlpack(rows.column("timestamp_ms"))
     keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
     numbers = offsets.tolist(), timestamps.tolist(), deltas.tolist()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cached_property, partial
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import decompress
@@ -68,15 +68,16 @@ class Rows(Protocol):
         """
         ...
 
+    def follow(self, walk: Any) -> None:
+        """Decode ahead the batches of a walk, which are asked for in its order."""
+        ...
+
 
 _MANY = 10_000
-_FEW = 3
 
 
 class ManyRows:
     """Rows that are loaded at the 10,000th record: decoding fewer one by one is faster than loading.
-
-    It is also faster in batches of one or two records.
 
     Args:
         load: loads the decoder; returns None if it is not available.
@@ -85,17 +86,26 @@ class ManyRows:
     def __init__(self, load: Callable[[], Rows | None]) -> None:
         self._load = load
         self._num_records = 0
+        self._walk: Any = None
 
     @cached_property
     def _rows(self) -> Rows | None:
-        return self._load()
+        rows = self._load()
+        if rows is not None and self._walk is not None:
+            rows.follow(self._walk)
+        return rows
+
+    def follow(self, walk: Any) -> None:
+        self._walk = walk
+        if "_rows" in self.__dict__ and self._rows is not None:
+            self._rows.follow(walk)
 
     def bodies(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
     ) -> Generator[Iterable[formats.Body], None, RecordPlace | None]:
         count = batch.num_records or 0
         self._num_records += count
-        if self._num_records <= _MANY or count < _FEW or self._rows is None:
+        if self._num_records <= _MANY or self._rows is None:
             return _BEGINNING
         return (yield from self._rows.bodies(batch, payload, max_items))
 

@@ -29,11 +29,13 @@ class Walk:
         source: the segment's bytes.
         check_crc: verify checksums, for which all bytes are read.
         whole: read whole entries, also if their checksums are not verified.
+        reads_payloads: each table is of one window, for callers that read most payloads.
         max_decompressed: bytes that one wrapper may decompress to, where its first offset is needed.
         experimental_magic3: read batches of the discarded magic 3, too; these entries come one by one alone.
 
     Attributes:
         scan: of single entries; knows the last sound offset so far.
+        table: what the scanner has found last, all of it in `window`; None if that is not known.
     """
 
     def __init__(
@@ -42,12 +44,16 @@ class Walk:
         *,
         check_crc: bool = False,
         whole: bool = False,
+        reads_payloads: bool = False,
         max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
         experimental_magic3: bool = False,
     ) -> None:
         self._source, self._check_crc, self._has_window = source, check_crc, check_crc or whole
-        self._headers = HeaderScan(source, kafka_log_segment, check_crc=check_crc, whole=whole, reads_on=True)
-        self._is_experimental = experimental_magic3
+        self._headers = HeaderScan(
+            source, kafka_log_segment, check_crc=check_crc, whole=whole, reads_on=not reads_payloads
+        )
+        self._is_experimental, self._reads_payloads = experimental_magic3, reads_payloads
+        self.table: EntryTable | None = None
         self.scan = Scan(
             source,
             check_crc=check_crc,
@@ -72,17 +78,39 @@ class Walk:
         if self._is_experimental:
             yield from self.scan.entries(position)
             return
-        name, crc_valid = self._source.name, True if self._check_crc else None
         for piece in self._pieces(position):
-            if not isinstance(piece, EntryTable):
+            if isinstance(piece, EntryTable):
+                yield from self._batches(piece)
+            else:
                 yield piece
-                continue
-            for row in range(len(piece)):
-                batch = batch_of(piece, row, name, self.scan.sound_offset, crc_valid=crc_valid)
-                self.scan.note_sound(batch)
-                if batch.magic < 2 and not self._has_window:  # as `Scan` gives them
-                    batch = replace(batch, base_offset=None, num_records=None)
-                yield batch
+
+    def sound(self, position: int) -> Iterator[Batch]:
+        """Yield sound entries from a position on, up to what the scanner refuses."""
+        is_refused = False
+        while not is_refused:
+            entries, position, is_refused = returned(self._headers.scan(position))
+            is_refused = is_refused or not len(entries)
+            yield from self._batches(entries)
+
+    @property
+    def window(self) -> bytes | memoryview:
+        """The bytes that `table` is of."""
+        return self._headers.window
+
+    @property
+    def window_position(self) -> int:
+        """Where they are in the source."""
+        return self._headers.window_position
+
+    def _batches(self, entries: EntryTable) -> Iterator[Batch]:
+        self.table = entries if self._reads_payloads else None
+        name, crc_valid = self._source.name, True if self._check_crc else None
+        for row in range(len(entries)):
+            batch = batch_of(entries, row, name, self.scan.sound_offset, crc_valid=crc_valid)
+            self.scan.note_sound(batch)
+            if batch.magic < 2 and not self._has_window:  # as `Scan` gives them
+                batch = replace(batch, base_offset=None, num_records=None)
+            yield batch
 
     def _pieces(self, position: int) -> Iterator[EntryTable | Batch | Damage | Padding]:
         while True:
