@@ -139,7 +139,7 @@ class Walk:
         place = position - self._headers.window_position
         if self._has_window and place >= 0 and place + size <= len(self._headers.window):
             return memoryview(self._headers.window)[place : place + size]
-        return self._source.read(position, size)
+        return self.scan.window.read(position, size)
 
 
 def iter_headers(source: Source, position: int = 0) -> Iterator[EntryTable | Damage]:
