@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from kafka_segments.core.formats.entries import Batch, Damage, Padding
+from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.walk import Walk
@@ -25,9 +25,10 @@ _COLUMNS = (
     "last_offset_delta",
     "max_timestamp",
     "timestamp_type",
+    "codec",
     "producer_id",
     "magic",
-    "codec",
+    "crc",
 )
 
 
@@ -44,24 +45,28 @@ def entries_in(walk: Walk, within: SoundStretch | ResultPiece) -> Iterator[Entry
     """Yield the headers of a stretch or piece, completed; a table is valid until the next one.
 
     Raises:
-        ReadError: the bytes are others than when the file was surveyed.
+        ReadError: the bytes are others than when the file was surveyed; of the disk, if that fails now.
     """
-    end = within.end_position
-    for found in walk.pieces(within.position):
+    position, end = within.position, within.end_position
+    for found in walk.pieces(position):
+        if isinstance(found, Damage) and isinstance(found.error, ReadError):
+            raise found.error
         if not isinstance(found, EntryTable):
-            raise _changed_error(walk.scan.source, found)
+            break
         count = bisect_left(range(len(found)), end, key=partial(found.value, name="position"))
         entries = completed(found.before(count))
-        reached = entries.value(count - 1, "end_position")
-        if reached > end:
-            raise _changed_error(walk.scan.source, walk.scan.batch_at(entries.value(count - 1, "position")))
+        position = entries.value(count - 1, "end_position")
+        if position > end:
+            break
         yield entries
-        if reached == end:
+        if position == end:
             return
+    detail = "the file changed while it was read; give a copy that nothing writes to"
+    raise ReadError(detail, position=position, path=walk.scan.source.name)
 
 
 class BatchHead(NamedTuple):
-    """Place and offsets of a batch, its greatest timestamp, whether all records have it, and the producer."""
+    """Place and offsets of a batch, its greatest timestamp, whether all records have it, and other fields."""
 
     position: int
     end_position: int
@@ -70,6 +75,13 @@ class BatchHead(NamedTuple):
     newest: int
     is_append_time: bool
     producer_id: int
+    magic: int
+    crc: int
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end_position - self.position
 
 
 def batches_in(source: Source, within: SoundStretch | ResultPiece) -> Iterator[BatchHead]:
@@ -80,11 +92,11 @@ def batches_in(source: Source, within: SoundStretch | ResultPiece) -> Iterator[B
     """
     first = within.first
     for entries in entries_in(Walk(source), within):
-        for begin, end, base, delta, newest, kind, producer_id, magic, codec in zip(
+        for begin, end, base, delta, newest, kind, codec, *others in zip(
             *map(entries.values, _COLUMNS), strict=True
         ):
-            first, last = base if magic >= 2 or codec == 0 else first, max(base, base + delta)
-            yield BatchHead(begin, end, first, last, newest, kind == 1, producer_id)
+            first, last = base if others[1] >= 2 or codec == 0 else first, max(base, base + delta)
+            yield BatchHead(begin, end, first, last, newest, kind == 1, *others)
             first = last + 1
 
 
@@ -103,17 +115,6 @@ def stretches_in(source: Source, stretch: SoundStretch) -> Iterator[SoundStretch
             num_batches=1,
             newest=one.newest,
         )
-
-
-def _changed_error(source: Source, found: Batch | Damage | Padding) -> ReadError:
-    """Return the error for something that did not exist when the file was surveyed.
-
-    That is the disk's own error, if it fails now and did not before.
-    """
-    if isinstance(found, Damage) and isinstance(found.error, ReadError):
-        return found.error
-    detail = "the file changed while it was read; give a copy that nothing writes to"
-    return ReadError(detail, position=found.position, path=source.name)
 
 
 def parts_at(source: Source, stretch: SoundStretch, offset: int) -> Parts:

@@ -18,7 +18,6 @@ from kafka_segments.salvage.batches import joined, parts_at, stretches_in
 from kafka_segments.salvage.comparison import Outvoted
 from kafka_segments.salvage.confirmation import OtherPlaces
 from kafka_segments.salvage.ledger import (
-    COVERED,
     Ledger,
     MissingOffsets,
     SoundStretch,
@@ -127,7 +126,7 @@ class Choice:
             if not doubt and stretch.first > self.known_end and stretch.expected != stretch.first:
                 doubt = f"the log ended at offset {self.known_end}, by the recovery point of a clean shutdown"
             if doubt:
-                self._cover(stretch._replace(doubt=doubt))
+                self.ledger.cover(stretch._replace(doubt=doubt))
             else:
                 yield from self._not_outvoted(stretch)
 
@@ -143,7 +142,7 @@ class Choice:
             assert before.rest is not None  # it begins with the batch
             found = parts_at(self.files.source(file), before.rest, last + 1)
             assert found.below is not None
-            self._cover(found.below._replace(doubt=why))
+            self.ledger.cover(found.below._replace(doubt=why))
             rest = found.rest
         if rest is not None:
             yield rest
@@ -156,21 +155,17 @@ class Choice:
                 if stretch.first >= self._next:
                     break
                 if stretch.last < self._next:
-                    self._cover(stretch)
+                    self.ledger.cover(stretch)
                     cursor.advance()
                     continue
                 parts = parts_at(self.files.source(stretch.file), stretch, self._next)
-                self._cover(parts.below)
-                self._cover(parts.across)
+                self.ledger.cover(parts.below)
+                self.ledger.cover(parts.across)
                 if parts.rest is None:
                     cursor.advance()
                 else:
                     cursor.set(parts.rest)
                     break
-
-    def _cover(self, stretch: SoundStretch | None) -> None:
-        if stretch is not None:
-            self.ledger.add_stretch(stretch._replace(copy=COVERED))
 
     def _take_from(self, cursor: _Cursor, limit: int | None) -> None:
         """Take a cursor's stretch, up to the offset where a better copy begins."""

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.segment.evidence import FEW
-from kafka_segments.core.segment.scan.entry_scan import Scan
-from kafka_segments.salvage.ledger import COVERED, Ledger, SoundStretch, doubted
+from kafka_segments.salvage.batches import BatchHead, batches_in
+from kafka_segments.salvage.ledger import Ledger, SoundStretch, doubted
 from kafka_segments.salvage.source_files import SourceFiles
 
 __all__ = ["OtherPlaces", "confirm_doubted"]
@@ -35,8 +34,10 @@ def confirm_doubted(ledger: Ledger, files: SourceFiles, num_copies: int) -> None
                 if not is_confirmed and stretch.expected is not None and stretch.num_batches <= FEW:
                     file = files[stretch.file]  # something was at the offset that it has not
                     file.refused_end = max(file.refused_end, stretch.expected + 1)
-                confirmed = stretch._replace(copy=copy, doubt="")
-                ledger.add_stretch(confirmed if is_confirmed else stretch._replace(copy=COVERED))
+                if is_confirmed:
+                    ledger.add_stretch(stretch._replace(copy=copy, doubt=""))
+                else:
+                    ledger.cover(stretch)
 
 
 def _chains(stretches: Iterator[SoundStretch]) -> Iterator[list[SoundStretch]]:
@@ -92,7 +93,7 @@ class OtherPlaces:
         """
         own = self._head(stretch)
         start = stretch.first if stretch.expected is None else min(stretch.expected, stretch.first)
-        if own is None or own.magic < 2 or stretch.expected == stretch.first:
+        if own.magic < 2 or stretch.expected == stretch.first:
             return ""
         votes = Counter({stretch.first: 1})
         where = {}
@@ -112,30 +113,25 @@ class OtherPlaces:
 
     def is_at(self, copy: int, stretch: SoundStretch) -> bool:
         """Return whether a copy has the first batch of a stretch at the same offset."""
-        own = self._head(stretch)
-        found = None if own is None else self._same(copy, own, stretch.first)
+        found = self._same(copy, self._head(stretch), stretch.first)
         return found is not None and found[0] == stretch.first
 
-    def _head(self, stretch: SoundStretch) -> Batch | None:
-        found = next(self._heads(stretch), None)
-        return found if isinstance(found, Batch) else None
+    def _head(self, stretch: SoundStretch) -> BatchHead:
+        return next(self._heads(stretch))
 
-    def _heads(self, stretch: SoundStretch) -> Iterator[Batch]:
-        for entry in Scan(self.files.source(stretch.file), headers_only=True).entries(stretch.position):
-            if not isinstance(entry, Batch) or entry.end_position > stretch.end_position:
-                return
-            yield entry
+    def _heads(self, stretch: SoundStretch) -> Iterator[BatchHead]:
+        return batches_in(self.files.source(stretch.file), stretch)
 
-    def _same(self, copy: int, wanted: Batch, start: int) -> tuple[int, str, bool] | None:
+    def _same(self, copy: int, wanted: BatchHead, start: int) -> tuple[int, str, bool] | None:
         """Return where a copy has a batch from an offset on, and whether it joins what is before it there."""
-        before, after = self.ledger.around(copy, start, start)
-        for stretch in (before, after):
-            heads = () if stretch is None else self._heads(stretch)
-            wanted_heads = (one for one in heads if one.last_offset >= start)
-            for number, one in enumerate(islice(wanted_heads, _MOST_HEADS)):
-                if stretch is not None and (one.crc, one.size) == (wanted.crc, wanted.size):
-                    is_joined = number > 0 or stretch.expected == one.base_offset
-                    return one.base_offset or 0, one.path, is_joined or one.base_offset != stretch.first
+        for stretch in self.ledger.around(copy, start, start):
+            if stretch is None:
+                continue
+            heads = (one for one in self._heads(stretch) if one.last >= start)
+            for number, one in enumerate(islice(heads, _MOST_HEADS)):
+                if (one.crc, one.size) == (wanted.crc, wanted.size):
+                    is_joined = number > 0 or one.first == stretch.expected or one.first != stretch.first
+                    return one.first, self.files[stretch.file].path, is_joined
         return None
 
     def _has(self, copy: int, offset: int) -> bool:

@@ -207,6 +207,11 @@ class Ledger:
         """Add a stretch."""
         self._add("stretch", stretch)
 
+    def cover(self, stretch: SoundStretch | None) -> None:
+        """Add a stretch, if there is one, as passed over."""
+        if stretch is not None:
+            self.add_stretch(stretch._replace(copy=COVERED))
+
     def add_fate(self, fate: Fate) -> None:
         """Add what became of a range of bytes."""
         if fate.end_position > fate.position:

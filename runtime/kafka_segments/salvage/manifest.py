@@ -16,8 +16,8 @@ from itertools import islice
 from typing import IO, Any, NamedTuple
 
 from kafka_segments.core.formats.file_names import NO_END
+from kafka_segments.core.io.outputs import output_errors
 from kafka_segments.core.segment.transactions.log_state import LogState
-from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.salvage.ledger import Fate, Status
 from kafka_segments.salvage.partition_plan import PartitionPlan
 from kafka_segments.salvage.partition_sink import WrittenSegment
@@ -254,10 +254,8 @@ class Fragments:
     def __init__(self, directory: str | None) -> None:
         self._where = directory or tempfile.gettempdir()
         self._lock = threading.Lock()
-        try:
+        with output_errors(self._where):
             self._file: IO[bytes] = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  it outlives this
-        except OSError as error:
-            raise self._error(error) from error
 
     def add(self, text: Iterable[str]) -> Fragment:
         """Add a text, piece by piece.
@@ -265,17 +263,12 @@ class Fragments:
         Raises:
             OutputError: the disk is full, or fails.
         """
-        with self._lock:
-            try:
-                start = self._file.seek(0, os.SEEK_END)
-                for piece in text:
-                    self._file.write(piece.encode())
-                self._file.flush()
-                return Fragment(start, self._file.tell())
-            except OSError as error:
-                if isinstance(error, KafkaFormatError):
-                    raise
-                raise self._error(error) from error
+        with self._lock, output_errors(self._where):
+            start = self._file.seek(0, os.SEEK_END)
+            for piece in text:
+                self._file.write(piece.encode())
+            self._file.flush()
+            return Fragment(start, self._file.tell())
 
     def read(self, fragment: Fragment) -> Iterator[str]:
         """Yield a text, line by line."""
@@ -285,7 +278,3 @@ class Fragments:
             line = self._file.readline(left)
             left -= len(line)
             yield line.decode()
-
-    def _error(self, error: OSError) -> OutputError:
-        detail = f"the manifest cannot be written: {error.strerror or error}"
-        return OutputError(detail, path=self._where, errno=error.errno)

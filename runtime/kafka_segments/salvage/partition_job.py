@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from kafka_segments.core.formats.file_names import METADATA_TOPIC
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.outputs import discard_directory, make_directories
+from kafka_segments.core.io.outputs import discard_directory, make_directories, output_errors
 from kafka_segments.core.segment.beside.index_files import read_producer_snapshot
 from kafka_segments.core.segment.transactions.log_state import LogState
-from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import open_file
@@ -27,7 +27,7 @@ from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment,
 from kafka_segments.salvage.source_files import Digests
 from kafka_segments.write.log_writer import LogWriter
 
-__all__ = ["DonePartition", "Job", "new_state", "repeated", "salvage_partition", "write_state"]
+__all__ = ["DonePartition", "SalvageRun", "new_state", "repeated", "salvage_partition", "write_state"]
 
 _Result = TypeVar("_Result")
 _NUM_ATTEMPTS = 3
@@ -37,7 +37,7 @@ _LARGEST_SNAPSHOT = 2 << 20  # bytes that are read: of some ten thousand produce
 
 
 @dataclass(frozen=True)
-class Job:
+class SalvageRun:
     """What all partitions of a run share.
 
     Attributes:
@@ -93,7 +93,7 @@ class DonePartition:
         return found
 
 
-def salvage_partition(job: Job, copies: Sequence[PartitionCopy]) -> DonePartition:
+def salvage_partition(run: SalvageRun, copies: Sequence[PartitionCopy]) -> DonePartition:
     """Salvage one partition.
 
     Raises:
@@ -102,7 +102,7 @@ def salvage_partition(job: Job, copies: Sequence[PartitionCopy]) -> DonePartitio
         KafkaFormatError: a source cannot be opened, or was another one at each of three attempts. Nothing of
             the partition is left then.
     """
-    return repeated(lambda: _attempt(job, copies))
+    return repeated(lambda: _attempt(run, copies))
 
 
 def repeated(attempt: Callable[[], _Result]) -> _Result:
@@ -120,46 +120,34 @@ def repeated(attempt: Callable[[], _Result]) -> _Result:
     return attempt()
 
 
-def _attempt(job: Job, copies: Sequence[PartitionCopy]) -> DonePartition:
+def _attempt(run: SalvageRun, copies: Sequence[PartitionCopy]) -> DonePartition:
     name = f"{copies[0].topic}-{copies[0].partition}"
-    path = "" if job.directory is None else os.path.join(job.directory, f".{name}.ledger")
+    path = "" if run.directory is None else os.path.join(run.directory, f".{name}.ledger")
     try:
         with closing(Ledger(path)) as ledger:
-            plan = make_plan(job.places, copies, ledger=ledger, digests=job.digests, progress=job.progress)
+            plan = make_plan(run.places, copies, ledger=ledger, digests=run.digests, progress=run.progress)
             with closing(plan.files):
-                return _done(job, plan)
+                return _done(run, plan)
     except BaseException:
-        if job.directory is not None:
+        if run.directory is not None:
             for folder in ("log", "quarantine"):
-                discard_directory(os.path.join(job.directory, folder, name))
+                discard_directory(os.path.join(run.directory, folder, name))
         raise
     finally:
         if path:
-            _remove(path)
+            with output_errors(path):
+                os.unlink(path)  # it is not to be part of the result
 
 
-def _remove(path: str) -> None:
-    """Remove a ledger, which is not to be part of the result.
-
-    Raises:
-        OutputError: the disk fails.
-    """
-    try:
-        os.unlink(path)
-    except OSError as error:
-        detail = f"a temporary file cannot be removed: {error.strerror or error}"
-        raise OutputError(detail, path=path, errno=error.errno) from error
-
-
-def _done(job: Job, plan: PartitionPlan) -> DonePartition:
-    state = _seeded_state(job.places, plan)
+def _done(run: SalvageRun, plan: PartitionPlan) -> DonePartition:
+    state = _seeded_state(run.places, plan)
     beside: dict[str, bytes] = {}
     if plan.topic == METADATA_TOPIC:
-        beside, wrong = metadata_files(job.places, [one.copy for one in plan.ranked.copies])
+        beside, wrong = metadata_files(run.places, [one.copy for one in plan.ranked.copies])
         plan.notes += wrong
-    segments = _write(job, plan, state, beside)
-    outcome = PartitionOutcome(plan, segments, state, job.retention_ms, job.now_ms)
-    text = job.fragments.add([outcome.head()]), job.fragments.add(outcome.files())
+    segments = _write(run, plan, state, beside)
+    outcome = PartitionOutcome(plan, segments, state, run.retention_ms, run.now_ms)
+    text = run.fragments.add([outcome.head()]), run.fragments.add(outcome.files())
     cleaned = plan.ranked.log.cleaned_up_to
     return DonePartition(
         plan.topic,
@@ -168,21 +156,21 @@ def _done(job: Job, plan: PartitionPlan) -> DonePartition:
         (plan.start_offset, plan.end_offset),
         None if cleaned is None else max(plan.start_offset, min(cleaned, plan.end_offset)),
         outcome.has_findings(),
-        _fragments=job.fragments,
+        _fragments=run.fragments,
     )
 
 
 def _write(
-    job: Job, plan: PartitionPlan, state: LogState, beside: Mapping[str, bytes]
+    run: SalvageRun, plan: PartitionPlan, state: LogState, beside: Mapping[str, bytes]
 ) -> list[WrittenSegment]:
     """Write the result, or find out what a dry run would write."""
     name, writer = f"{plan.topic}-{plan.partition}", None
     kinds = ("log", "quarantine")
-    places = [[os.path.join(one or "", kind, name) for one in (job.directory, job.named)] for kind in kinds]
-    if job.directory is not None:
+    places = [[os.path.join(one or "", kind, name) for one in (run.directory, run.named)] for kind in kinds]
+    if run.directory is not None:
         make_directories(places[0][0])
         writer = LogWriter(*places[0], syncs=False)  # the whole directory is synced at the end
-    with closing(PartitionSink(state, plan.files, writer, job.digests, plan.digests, job.progress)) as sink:
+    with closing(PartitionSink(state, plan.files, writer, run.digests, plan.digests, run.progress)) as sink:
         segments = list(sink.write(plan.ledger.pieces(), plan.gaps()))
         segments += [sink.write_empty(base) for base in plan.empty_segments]
         segments.sort(key=lambda one: one.base_offset)
@@ -190,7 +178,7 @@ def _write(
     if writer is not None:
         for file, content in beside.items():
             writer.write_file(file, content)
-        write_quarantine(plan.files, plan.ledger, job.progress, *places[1])
+        write_quarantine(plan.files, plan.ledger, run.progress, *places[1])
     return segments
 
 

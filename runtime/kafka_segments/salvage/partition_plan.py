@@ -31,7 +31,7 @@ from kafka_segments.salvage.source_files import (
     SourceFiles,
     rank_copies,
 )
-from kafka_segments.salvage.survey import FileSurvey, KnownOfCopy, readable_parts
+from kafka_segments.salvage.survey import FileSurvey, readable_parts
 
 __all__ = ["PartitionPlan", "make_plan", "num_bytes_of"]
 
@@ -236,21 +236,18 @@ def _survey(
         progress(source.size)
         return False
     one = ranked.copies[file.copy]
-    copy = one.copy
-    is_exact = file.segment.end_offset is None and copy.end.was_shut_down and not copy.end.is_live
-    log_end = (copy.end.recovery_point if is_exact else None) or NO_END
     with closing(NamedOffsets(files.places, file.segment)) as named:
-        known = KnownOfCopy(
-            *_limit_of(files.places, one),
+        survey = FileSurvey(
+            ledger,
+            file,
+            source,
+            copy=one.copy,
+            limit=_limit_of(files.places, one),
             doubtful=len(ranked.copies),
-            epochs=copy.leader_epochs,
-            never_cleaned=copy.never_cleaned,
-            is_cleaned=copy.cleaned_up_to is not None,
             named=named,
+            progress=progress,
         )
-        survey = FileSurvey(ledger, file, source, log_end=log_end, known=known, progress=progress)
         survey.run()
-    file.shows_cleaner = survey.shows_cleaner
     return survey.is_cleaned
 
 

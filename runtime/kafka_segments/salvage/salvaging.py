@@ -1,7 +1,9 @@
 """Salvage: clean partitions from the best of all copies, with everything else in a quarantine.
 
-Strategy: partitions one by one, or some at a time in threads, each bounded in memory. Everything is written
-into a hidden directory beside the destination, which gets its name when all of it is on the disk.
+Strategy: partitions one by one, or some at a time in threads, each bounded in memory. They are no tasks of
+`core.io.jobs`, whose processes report only what is done: threads share one count of bytes, one hasher and one
+file of texts, and what takes the time (checksums, hashing, copying) leaves Python to the others. Everything
+is written into a hidden directory beside the destination, which gets its name when all of it is on the disk.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from typing import Any
 
 from kafka_segments.core.formats.file_names import above, real_path
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.jobs import Progress
 from kafka_segments.core.io.new_outputs import new_directory
 from kafka_segments.core.io.outputs import OutputFile, check_replaceable, make_directories
 from kafka_segments.errors import KafkaFormatError, OutputError
@@ -31,7 +34,7 @@ from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.salvage.log_directory import properties_in, write_root_files
 from kafka_segments.salvage.manifest import Fragments, document
-from kafka_segments.salvage.partition_job import DonePartition, Job, salvage_partition
+from kafka_segments.salvage.partition_job import DonePartition, SalvageRun, salvage_partition
 from kafka_segments.salvage.partition_plan import num_bytes_of
 from kafka_segments.salvage.source_files import Digests
 
@@ -40,8 +43,6 @@ __all__ = ["DEFAULT_RETENTION_MS", "ByteCounter", "Salvaged", "check_destination
 DEFAULT_RETENTION_MS = 7 * 24 * 3600 * 1000
 """Of topics that set no other `retention.ms`."""
 _MAX_NAMED = 5  # partitions in one note
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass
@@ -95,10 +96,12 @@ def salvage(
         with Digests() as digests:
             counter = ByteCounter(2 * num_bytes_of(copies), progress)
             now_ms = time.time_ns() // 1_000_000
-            job = Job(places, hidden, named, retention_ms, now_ms, digests, Fragments(hidden), counter.add)
-            done = _run(job, _by_partition(copies), jobs, counter)
+            run = SalvageRun(
+                places, hidden, named, retention_ms, now_ms, digests, Fragments(hidden), counter.add
+            )
+            done = _run(run, _by_partition(copies), jobs, counter)
         properties, wrong = properties_in(places, copies)
-        result = _result(sources, copies, done, skipped, job)
+        result = _result(sources, copies, done, skipped, run)
         result.notes.extend([*wrong, *_notes_on(properties)])
         if hidden is not None:
             _write_rest(hidden, named, result, list(dict.fromkeys(properties.values())))
@@ -141,28 +144,28 @@ def _by_partition(copies: Sequence[PartitionCopy]) -> list[list[PartitionCopy]]:
 
 
 def _run(
-    job: Job, groups: Sequence[list[PartitionCopy]], jobs: int, counter: ByteCounter
+    run: SalvageRun, groups: Sequence[list[PartitionCopy]], jobs: int, counter: ByteCounter
 ) -> list[DonePartition]:
     if jobs <= 1 or len(groups) < 2:
-        return [_one(job, group) for group in groups]
+        return [_one(run, group) for group in groups]
     pool = ThreadPoolExecutor(min(jobs, len(groups)), "salvage")
     try:
-        return list(pool.map(lambda group: _one(job, group), groups))
+        return list(pool.map(lambda group: _one(run, group), groups))
     finally:
         counter.is_stopped = True
         pool.shutdown(cancel_futures=True)
 
 
-def _one(job: Job, group: list[PartitionCopy]) -> DonePartition:
+def _one(run: SalvageRun, group: list[PartitionCopy]) -> DonePartition:
     """Salvage one partition; an error that concerns it alone is part of the result."""
     try:
-        return salvage_partition(job, group)
+        return salvage_partition(run, group)
     except KafkaFormatError as error:
         if isinstance(error, OutputError):
             raise
         name = group[0].topic, group[0].partition
         values = {"topic": name[0], "partition": name[1], "error": str(error), "files": []}
-        text = job.fragments.add([json.dumps(values)])
+        text = run.fragments.add([json.dumps(values)])
         return DonePartition(*name, (text,), has_findings=True, error=error)
 
 
@@ -171,24 +174,24 @@ def _result(
     copies: Sequence[PartitionCopy],
     done: list[DonePartition],
     skipped: list[SkippedFiles],
-    job: Job,
+    run: SalvageRun,
 ) -> Salvaged:
     notes = [
         f"{one.path}: a broker has it open, and its last batches may be incomplete: stop the broker first"
         for one in copies
         if one.end.is_live
     ]
-    unnamed, gone = list(_notes_on_ids(copies)), list(_notes_on_gone(job.places, sources, copies))
+    unnamed, gone = list(_notes_on_ids(copies)), list(_notes_on_gone(run.places, sources, copies))
     notes.extend([*unnamed, *gone])
     head: dict[str, Any] = {
         "version": 1,
-        "made": datetime.fromtimestamp(job.now_ms / 1000, UTC).isoformat(),
-        "is_dry_run": job.directory is None,
+        "made": datetime.fromtimestamp(run.now_ms / 1000, UTC).isoformat(),
+        "is_dry_run": run.directory is None,
         "sources": list(sources),
         "passed_over": [{"paths": list(one.paths), "why": one.why} for one in skipped],
         "notes": notes,
     }
-    texts = (chain.from_iterable(map(job.fragments.read, one.text)) for one in done)
+    texts = (chain.from_iterable(map(run.fragments.read, one.text)) for one in done)
     manifest = document(head, texts)
     # Brokers before Kafka 2.8 have no topic ids.
     names = any(one.topic_id is not None or one.findings for one in copies)

@@ -13,11 +13,12 @@ from typing import TypeVar
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.jobs import Progress
 from kafka_segments.core.io.new_outputs import new_directory
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.scan.entry_scan import sound_entry
 from kafka_segments.core.segment.segment import open_segment
-from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
+from kafka_segments.errors import NotingFaults, OptionError
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -26,7 +27,7 @@ from kafka_segments.salvage.ledger import Fate, Ledger, MissingOffsets, ResultPi
 from kafka_segments.salvage.partition_job import new_state, repeated, write_state
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
-from kafka_segments.salvage.salvaging import ByteCounter, Progress, check_destination
+from kafka_segments.salvage.salvaging import ByteCounter, check_destination
 from kafka_segments.salvage.source_files import Digests
 from kafka_segments.write.log_writer import LogWriter
 
@@ -57,12 +58,9 @@ class SliceRange:
         return self.start < self.end and last >= self.start and first < self.end
 
     def holds(self, source: Source, head: BatchHead) -> bool:
-        """Return whether a batch has a record of the range.
+        """Return whether a batch has a record of the range, as one has whose times cannot be read.
 
         Headers decide if they can; else the records are read. In magic 0 there are no times.
-
-        Raises:
-            KafkaFormatError: the records of a batch must be read for that, and cannot.
         """
         if not self.touches(head.first, head.last):
             return False
@@ -77,14 +75,16 @@ class SliceRange:
         return not head.is_append_time and self._has_time(source, head, since, until)
 
     def _has_time(self, source: Source, head: BatchHead, since: int, until: int) -> bool:
-        batch = sound_entry(source, head.position)
-        if batch is None:
-            return False
-        with open_segment(source) as segment:
-            return any(
-                since <= record.timestamp < until and self.start <= record.offset < self.end
-                for record in segment.iter_records(batch)
-            )
+        with NotingFaults():
+            batch = sound_entry(source, head.position)
+            if batch is None:
+                return False
+            with open_segment(source) as segment:
+                return any(
+                    since <= record.timestamp < until and self.start <= record.offset < self.end
+                    for record in segment.iter_records(batch)
+                )
+        return True
 
 
 @dataclass
@@ -233,7 +233,7 @@ def _pieces_of(plan: PartitionPlan, wanted: SliceRange) -> Iterator[ResultPiece]
 def _parts_of(source: Source, piece: ResultPiece, wanted: SliceRange) -> Iterator[ResultPiece]:
     part: ResultPiece | None = None
     for head in batches_in(source, piece):
-        if not _holds(wanted, source, head):
+        if not wanted.holds(source, head):
             if part is not None:
                 yield part
             part = None
@@ -244,12 +244,3 @@ def _parts_of(source: Source, piece: ResultPiece, wanted: SliceRange) -> Iterato
         part = part._replace(end_position=head.end_position, last=head.last, newest=newest)
     if part is not None:
         yield part
-
-
-def _holds(wanted: SliceRange, source: Source, head: BatchHead) -> bool:
-    """Return whether a batch is wanted, as one is whose times cannot be read."""
-    try:
-        return wanted.holds(source, head)
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
-        return True

@@ -7,50 +7,26 @@ when all files have been read (`confirmation`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 from kafka_segments.core.formats.entries import Damage, Padding
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source
-from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.evidence import FEW, FileOrder, JudgedRun
 from kafka_segments.core.segment.verified.sound_runs import RefusedEntry, SoundRun, iter_sound_runs
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.log.findings import error_words
 from kafka_segments.log.log_end import NamedOffsets
+from kafka_segments.log.model import PartitionCopy
 from kafka_segments.salvage.batches import parts_at
-from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, SoundStretch, Status, doubted
+from kafka_segments.salvage.ledger import Fate, Ledger, SoundStretch, Status, doubted
 from kafka_segments.salvage.source_files import SourceFile
 
-__all__ = ["FileSurvey", "KnownOfCopy", "readable_parts"]
+__all__ = ["FileSurvey", "readable_parts"]
 
 _STEP = 1 << 20
 _ZEROS = "zeros instead of batches: only the newest segment of a log ends in zeros"
 _MAX_LOSSES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class KnownOfCopy:
-    """What else is known of the copy of a file.
-
-    Attributes:
-        limit: its records from there on are not part of the log.
-        reason: why not.
-        doubtful: number of the copy for stretches that only fill what all others lack.
-        epochs: of its leader-epoch-checkpoint.
-        never_cleaned: whether the log cleaner has never been in it.
-        is_cleaned: whether a checkpoint says that the cleaner has been in it.
-        named: offsets that the indexes of the file name.
-    """
-
-    limit: int
-    reason: str
-    doubtful: int
-    epochs: Sequence[LeaderEpoch]
-    never_cleaned: bool
-    is_cleaned: bool
-    named: NamedOffsets
 
 
 class FileSurvey:
@@ -60,13 +36,14 @@ class FileSurvey:
         ledger: receives stretches and fates.
         file: the file.
         source: it, open.
-        log_end: the end of the log by a checkpoint of its copy; `NO_END` if it is unknown.
-        known: of its copy.
+        copy: that it is of.
+        limit: the copy's records from this offset on are not part of the log; and why not.
+        doubtful: number of the copy for stretches that only fill what all others lack.
+        named: offsets that the indexes of the file name.
         progress: is called with the number of bytes read.
 
     Attributes:
         is_cleaned: whether a batch lacks records, as after the log cleaner.
-        shows_cleaner: whether that is so, or offsets are missing between adjacent batches.
     """
 
     def __init__(
@@ -75,21 +52,26 @@ class FileSurvey:
         file: SourceFile,
         source: Source,
         *,
-        log_end: int,
-        known: KnownOfCopy,
+        copy: PartitionCopy,
+        limit: tuple[int, str],
+        doubtful: int,
+        named: NamedOffsets,
         progress: Callable[[int], None],
     ) -> None:
-        self.is_cleaned = self.shows_cleaner = False
-        self._ledger, self._file, self._source, self._known = ledger, file, source, known
-        self._following = NO_END if file.segment.end_offset is None else file.segment.end_offset
-        self._log_end, base = log_end, file.segment.base_offset
+        self.is_cleaned = False
+        self._ledger, self._file, self._source, self._copy = ledger, file, source, copy
+        self._limit, self._doubtful, self._named = limit, doubtful, named
+        noted_end, base = file.segment.end_offset, file.segment.base_offset
+        self._following = NO_END if noted_end is None else noted_end
+        is_exact = noted_end is None and copy.end.was_shut_down and not copy.end.is_live
+        self._log_end = (copy.end.recovery_point if is_exact else None) or NO_END
         self._order = FileOrder(
             base,
             self._following,
-            known.epochs,
-            log_end=log_end,
-            never_cleaned=known.never_cleaned,
-            last_named=lambda: max(known.named.last(), file.segment.noted_end - 1),
+            copy.leader_epochs,
+            log_end=self._log_end,
+            never_cleaned=copy.never_cleaned,
+            last_named=lambda: max(named.last(), file.segment.noted_end - 1),
         )
         self._progress = progress
         self._last: int | None = None  # greatest offset of what was taken
@@ -125,7 +107,7 @@ class FileSurvey:
         self._report(self._source.size)
         self._note(self._order.add(None))
         if self._following == NO_END:
-            self._file.refused_end = max(self._file.refused_end, self._known.named.last() + 1)
+            self._file.refused_end = max(self._file.refused_end, self._named.last() + 1)
         self._file.end_of_sound, self._file.is_empty = end_of_sound, is_empty
         self._file.last_offset = self._last
 
@@ -141,8 +123,8 @@ class FileSurvey:
         """Take a run, or leave it to be confirmed."""
         if judged is None:
             return
-        run, file, known = judged.run, self._file, self._known
-        copy = known.doubtful if judged.is_epoch_doubted else file.copy
+        run, file = judged.run, self._file
+        copy = self._doubtful if judged.is_epoch_doubted else file.copy
         place = file.number, run.position, run.end_position
         since, figures = self._known_since(run, judged.expected), (run.num_batches, run.newest, run.first)
         stretch = SoundStretch(copy, run.first, run.last, *place, *figures, judged.expected)
@@ -152,7 +134,7 @@ class FileSurvey:
         else:
             self.is_cleaned = self.is_cleaned or run.is_cleaned
             is_trace = run.is_cleaned or (since < run.first and run.position > 0)
-            self.shows_cleaner = self.shows_cleaner or is_trace
+            file.shows_cleaner = file.shows_cleaner or is_trace
             stretch = stretch._replace(since=since)
             self._last = run.last if self._last is None else max(self._last, run.last)
         self._take(stretch)
@@ -161,8 +143,8 @@ class FileSurvey:
         """Return what the indexes contradict of few batches that do not continue those before them."""
         if run.num_batches > FEW or (run.first == expected and not run.is_cleaned):
             return ""
-        named, is_loose = self._known.named, run.first != expected
-        is_short = run.is_cleaned and run.num_batches == 1 and not self._known.is_cleaned
+        named, is_loose = self._named, run.first != expected
+        is_short = run.is_cleaned and run.num_batches == 1 and self._copy.cleaned_up_to is None
         is_odd = is_loose and named.contradict(run.position, run.first, run.last)
         if is_odd or (is_short and named.any_in(run.first + 1, run.last - 1)):
             return f"its offsets, {run.first} to {run.last}, are others than the indexes have for its place"
@@ -179,7 +161,7 @@ class FileSurvey:
         """Return the offset from which on the copy knows the log: that of the gap that the cleaner left."""
         if expected is None or expected >= run.first:
             return run.first
-        if self._known.never_cleaned or self._known.named.any_in(expected, run.first - 1):
+        if self._copy.never_cleaned or self._named.any_in(expected, run.first - 1):
             if len(self._file.losses) < _MAX_LOSSES:
                 self._file.losses.append((expected, run.first - 1))
             return run.first
@@ -189,15 +171,14 @@ class FileSurvey:
         """Add a stretch; where offsets go back, a broker serves the batches that come first in the file."""
         if stretch.copy == self._file.copy and stretch.first < self._next:
             parts = parts_at(self._source, stretch, self._next)
-            for part in (parts.below, parts.across):
-                if part is not None:
-                    self._ledger.add_stretch(part._replace(copy=COVERED))
+            self._ledger.cover(parts.below)
+            self._ledger.cover(parts.across)
             if parts.rest is None:
                 return
             stretch = parts.rest
         if stretch.copy == self._file.copy:
             self._next = stretch.last + 1
-        limit, reason = self._known.limit, self._known.reason
+        limit, reason = self._limit
         if stretch.last < limit:
             self._ledger.add_stretch(stretch)
         elif stretch.first >= limit:
