@@ -9,9 +9,8 @@ import pytest
 from tests.made.build import batch, control, record, unsigned_varint
 
 from kafka_segments import Record, open_segment
-from kafka_segments.core.formats.control_records import _FIELDS_OF, decode_control
+from kafka_segments.core.formats.control_records import decode_control
 from kafka_segments.core.formats.entries import ControlRecord
-from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
 
 UUID = bytes(range(16))
 UUID_TEXT = "AAECAwQFBgcICQoLDA0ODw"
@@ -93,10 +92,6 @@ PLAIN, NAMED = {"voter_id": 1}, {"voter_id": 1, "voter_directory_id": UUID_TEXT}
 )
 def test_types(type_id: int, value: bytes | None, name: str, fields: dict[str, Any] | None) -> None:
     assert decode_control(key(type_id), value) == ControlRecord(name, type_id, 0, fields)
-
-
-def test_every_type_of_the_schema_has_its_fields() -> None:
-    assert [each.name for each in KafkaControlRecordKey.ControlRecordType] == list(_FIELDS_OF)
 
 
 def test_larger_key_versions_are_read_as_0() -> None:

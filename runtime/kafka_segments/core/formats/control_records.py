@@ -8,11 +8,10 @@ ControlRecordType, EndTransactionMarker, ControlRecordUtils.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kaitaistruct import ValidationNotEqualError
+from kaitaistruct import KaitaiStruct, ValidationNotEqualError
 
 from kafka_segments.core.formats.entries import ControlRecord
 from kafka_segments.core.formats.kaitai_classes import PARSE_ERRORS, name, stream
@@ -23,6 +22,7 @@ __all__ = ["MAX_LEN_VALUE", "decode_control", "decode_control_as_version_0"]
 
 Fields = dict[str, Any]
 
+_VERSION = "version"
 _NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 
 MAX_LEN_VALUE = 64 << 10
@@ -50,8 +50,11 @@ def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
     # Kafka refuses keys of a negative version (ControlRecordType.parseTypeId), and never gets to the value.
     if value is not None and version >= 0:
         content = _read_value(type_id, value[:MAX_LEN_VALUE])
-    fields = _FIELDS_OF[type_name](content) if content else None
-    return ControlRecord(type_name.upper(), type_id, version, fields)
+    if content is None:
+        return ControlRecord(type_name.upper(), type_id, version, None)
+    # The version of a marker that ends a transaction is not shown.
+    hidden = [_VERSION] if isinstance(content, KafkaControlRecordValue.EndTxnMarker) else []
+    return ControlRecord(type_name.upper(), type_id, version, _fields_of(content, *hidden))
 
 
 def decode_control_as_version_0(key: bytes | None, value: bytes | None) -> ControlRecord:
@@ -109,56 +112,23 @@ def _read_value(type_id: int, value: bytes) -> Any:
         return None
 
 
-def _end_txn_marker(content: Any) -> Fields:
-    return {"coordinator_epoch": content.coordinator_epoch}
-
-
-def _leader_change(content: Any) -> Fields:
+def _fields_of(content: KaitaiStruct, *hidden: str) -> Fields:
+    """The fields that Kafka's definitions have, by name: no counts, and not those that are `hidden`."""
     return {
-        "version": content.version,
-        "leader_id": content.leader_id,
-        "voters": [_leader_change_voter(voter) for voter in content.voters],
-        "granting_voters": [_leader_change_voter(voter) for voter in content.granting_voters],
+        name: _plain(value)
+        for name, value in vars(content).items()
+        if not name.startswith(("_", "num_", "tagged_")) and name not in hidden
     }
 
 
-def _leader_change_voter(voter: Any) -> Fields:
-    fields = {"voter_id": voter.voter_id}
-    if voter.version >= 1:  # KIP-853
-        fields["voter_directory_id"] = _uuid(voter.voter_directory_id)
-    return fields
-
-
-def _snapshot_header(content: Any) -> Fields:
-    return {"version": content.version, "last_contained_log_timestamp": content.last_contained_log_timestamp}
-
-
-def _snapshot_footer(content: Any) -> Fields:
-    return {"version": content.version}
-
-
-def _kraft_version(content: Any) -> Fields:
-    return {"version": content.version, "k_raft_version": content.k_raft_version}
-
-
-def _kraft_voters(content: Any) -> Fields:
-    return {"version": content.version, "voters": [_voter(voter) for voter in content.voters]}
-
-
-def _voter(voter: Any) -> Fields:
-    feature = voter.k_raft_version_feature
-    return {
-        "voter_id": voter.voter_id,
-        "voter_directory_id": _uuid(voter.voter_directory_id),
-        "endpoints": [
-            {"name": _text(endpoint.name), "host": _text(endpoint.host), "port": endpoint.port}
-            for endpoint in voter.endpoints
-        ],
-        "k_raft_version_feature": {
-            "min_supported_version": feature.min_supported_version,
-            "max_supported_version": feature.max_supported_version,
-        },
-    }
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, KafkaControlRecordValue.CompactString):
+        return _text(value)
+    if isinstance(value, KaitaiStruct):
+        return _fields_of(value, _VERSION)
+    return _uuid(value) if isinstance(value, bytes) else value
 
 
 def _uuid(data: bytes) -> str:
@@ -169,14 +139,3 @@ def _uuid(data: bytes) -> str:
 def _text(string: Any) -> str:
     # Java puts U+FFFD in place of what is not UTF-8.
     return bytes(string.data).decode("utf-8", "replace")
-
-
-_FIELDS_OF: dict[str, Callable[[Any], Fields]] = {
-    "abort": _end_txn_marker,
-    "commit": _end_txn_marker,
-    "leader_change": _leader_change,
-    "snapshot_header": _snapshot_header,
-    "snapshot_footer": _snapshot_footer,
-    "kraft_version": _kraft_version,
-    "kraft_voters": _kraft_voters,
-}
