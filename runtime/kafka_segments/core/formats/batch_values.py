@@ -95,11 +95,11 @@ def parse_batch(entry: bytes, codecs: Mapping[str, Hook]) -> BatchValues:
     content, attributes = tree.body.content, tree.body.content.attributes
     names = ("last_offset_delta", "base_timestamp", "max_timestamp_delta")
     varying = [getattr(content, name) for name in names if hasattr(content, name)]
-    has_records = content.num_records > 0
-    records = list(_records(content)) if has_records else []
     num_long = sum(map(_is_long, varying))
-    if has_records:
-        num_long += sum(map(_is_long, _numbers(content))) + sum(map(_is_long_length, _lengths(content)))
+    records = list[RecordValues]()
+    if content.num_records > 0:
+        records = [_record(head, one, headers) for _length, head, one, headers in _parts(content)]
+        num_long += _num_long(content)
     return BatchValues(
         base_offset=tree.base_offset,
         last_offset_delta=int(content.last_offset_delta),
@@ -116,14 +116,14 @@ def parse_batch(entry: bytes, codecs: Mapping[str, Hook]) -> BatchValues:
     )
 
 
-def _records(content: Any) -> Iterator[RecordValues]:
-    """The records of a parsed batch."""
+def _parts(content: Any) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Of each record of a parsed batch: a length of its own, its metadata, key and value, and headers."""
     if isinstance(content.records, list):
         for record in content.records:
-            yield _record(record.body, record.body, record.body.headers)
+            yield record.len_body, record.body, record.body, record.body.headers
         return
     for head, one in zip(content.records.heads, content.records.contents, strict=True):
-        yield _record(head, one, one.headers.headers)
+        yield head.len_headers, head, one, one.headers.headers
 
 
 def _record(head: Any, content: Any, headers: Any) -> RecordValues:
@@ -137,38 +137,20 @@ def _record(head: Any, content: Any, headers: Any) -> RecordValues:
     )
 
 
-def _numbers(content: Any) -> Iterator[Any]:
-    """The varints of a batch's records, but for lengths of what may be null."""
-    if isinstance(content.records, list):
-        for record in content.records:
-            body = record.body
-            yield from (record.len_body, body.timestamp_delta, body.offset_delta, body.num_headers)
-            yield from (header.len_key for header in body.headers)
-        return
-    for head, one in zip(content.records.heads, content.records.contents, strict=True):
-        yield from (head.timestamp_delta, head.offset_delta, head.num_headers, head.len_headers)
-        yield from (header.len_key for header in one.headers.headers)
-
-
-def _lengths(content: Any) -> Iterator[Any]:
-    """The lengths of what may be null in a batch's records."""
-    if isinstance(content.records, list):
-        for record in content.records:
-            yield from (record.body.len_key, record.body.len_value)
-            yield from (header.len_value for header in record.body.headers)
-        return
-    for head, one in zip(content.records.heads, content.records.contents, strict=True):
-        yield from (head.len_key, head.len_value)
-        yield from (header.len_value for header in one.headers.headers)
+def _num_long(content: Any) -> int:
+    """How many of the varints of a batch's records are longer than needed; null has the length -1."""
+    num = 0
+    for length, head, _content, headers in _parts(content):
+        numbers = [length, head.timestamp_delta, head.offset_delta, head.num_headers]
+        num += sum(map(_is_long, [*numbers, *(header.len_key for header in headers)]))
+        lengths = [head.len_key, head.len_value, *(header.len_value for header in headers)]
+        num += sum(_is_long(one) or int(one) < _NULL for one in lengths)
+    return num
 
 
 def _is_long(number: Any) -> bool:
     """Whether a varint is longer than needed; a number of a fixed size is not."""
     return hasattr(number, "len") and bool(number.len > kafka_varlong.size(int(number)))
-
-
-def _is_long_length(length: Any) -> bool:
-    return _is_long(length) or int(length) < _NULL
 
 
 def build_batch(

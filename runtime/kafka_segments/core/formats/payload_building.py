@@ -24,19 +24,6 @@ from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBat
 
 __all__ = ["build_message", "payload_of", "with_payload"]
 
-_BATCH_FIELDS = (
-    "partition_leader_epoch",
-    "last_offset_delta",
-    "base_timestamp",
-    "max_timestamp",
-    "producer_id",
-    "producer_epoch",
-    "base_sequence",
-    "num_records",
-)
-_BATCH_ATTRIBUTES = ("reserved", "has_delete_horizon", "is_control", "is_transactional", "timestamp_type")
-_MESSAGE_ATTRIBUTES = ("reserved", "timestamp_type")
-
 
 def payload_of(entry: bytes) -> memoryview:
     """Return the payload of an entry: what follows a batch's header, or a message's value."""
@@ -79,17 +66,21 @@ def _built(base_offset: int, magic: int, content: dict[str, Any]) -> bytes:
 
 
 def _batch(body: memoryview, base_offset: int, compression: int, payload: bytes) -> dict[str, Any]:
-    header = KafkaRecordBatchV2(base_offset, stream(body))
-    attributes = {name: int(getattr(header.attributes, name)) for name in _BATCH_ATTRIBUTES}
-    fields = {name: getattr(header, name) for name in _BATCH_FIELDS}
-    return fields | {"attributes": attributes | {"compression": compression}, "payload": payload}
+    return _header(KafkaRecordBatchV2(base_offset, stream(body)), compression) | {"payload": payload}
 
 
 def _message(body: memoryview, _offset: int, compression: int, payload: bytes) -> dict[str, Any]:
     message = KafkaMessageLegacy(0, stream(body))
-    header = message.header
-    attributes = {name: int(getattr(header.attributes, name)) for name in _MESSAGE_ATTRIBUTES}
-    fields = {"magic": header.magic, "attributes": attributes | {"compression": compression}}
-    if header.timestamp is not None:
-        fields["timestamp"] = header.timestamp
-    return {"header": fields, "key": getattr(message, "key", None), "value": payload}
+    header = _header(message.header, compression)
+    return {"header": header, "key": getattr(message, "key", None), "value": payload}
+
+
+def _header(
+    parsed: KafkaRecordBatchV2 | KafkaMessageLegacy.MessageHeader, compression: int
+) -> dict[str, Any]:
+    """The numbers of a header but for its checksum, which is derived; with another codec."""
+    fields, attributes = (
+        {name: int(one) for name, one in vars(part).items() if isinstance(one, int) and name != "crc"}
+        for part in (parsed, parsed.attributes)
+    )
+    return fields | {"attributes": attributes | {"compression": compression}}
