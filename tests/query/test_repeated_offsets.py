@@ -11,7 +11,7 @@ from tests.query.splits import split_of, stored
 
 from kafka_segments.core.segment.columnar import reader
 from kafka_segments.log.findings import Findings, Kind
-from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
+from kafka_segments.query.read.rows_in_order import MonotoneOffsets
 
 
 def told_of(told: Findings) -> list[tuple[str, str]]:

@@ -16,10 +16,9 @@ from kafka_segments.core.segment.records.batch_records import Rows
 from kafka_segments.core.segment.scan.misplaced_batches import MisplacedBatches
 from kafka_segments.core.segment.segment import Segment, fast_rows, open_segment
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, MissingExtraError, OutputError
-from kafka_segments.log.given_files import gaps_between
 from kafka_segments.log.isolation_view import IsolatedSegment
 from kafka_segments.log.model import PartitionCopy, PartitionLog
-from kafka_segments.log.open_partition import log_in, open_partition_of
+from kafka_segments.log.open_partition import gaps_between, log_in, open_partition_of
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.segment_extents import open_examined

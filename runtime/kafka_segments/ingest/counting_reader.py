@@ -23,7 +23,7 @@ from kafka_segments.ingest.runs.account import SplitCounts
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment, name_partition
 from kafka_segments.log.opening import open_stored
-from kafka_segments.query.read.batch_sizes import bounded
+from kafka_segments.query.read.rows_in_order import bounded
 from kafka_segments.query.read.segment_finder import Found
 from kafka_segments.query.read.split_reader import Reading, SplitReader
 

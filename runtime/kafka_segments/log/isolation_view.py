@@ -22,10 +22,8 @@ __all__ = [
     "IsolatedSegment",
     "Offsets",
     "check_isolation",
-    "greatest",
     "held_back",
     "held_back_by",
-    "least",
     "left_out",
 ]
 
@@ -188,18 +186,6 @@ def _doubt(
     )
     place = damage.path, damage.position, damage.end_position
     return Damage(*place, error, first_offset, last_lost_offset)
-
-
-def greatest(one: int | None, other: int | None) -> int | None:
-    """Return the greater of two offsets; None is no bound."""
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other)
-
-
-def least(one: int | None, other: int) -> int:
-    """Return the lower of two offsets; None is no bound."""
-    return other if one is None else min(one, other)
 
 
 def check_isolation(isolation: str) -> None:

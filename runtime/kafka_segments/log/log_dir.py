@@ -6,17 +6,17 @@ import glob
 import os
 import re
 from collections.abc import Iterable
-from contextlib import closing
 from itertools import chain
 
 from kafka_segments.core.formats.file_names import SEGMENT_NAME, is_address, parse_directory_name
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.segment.contents import contents_of
-from kafka_segments.errors import NotingFaults, OptionError
+from kafka_segments.errors import OptionError
 from kafka_segments.log.checkpoints import ROOT_FILES
 from kafka_segments.log.model import StoredFile, StoredSegment
+from kafka_segments.log.opening import is_remote
+from kafka_segments.log.segment_extents import extent_of
 
 __all__ = ["is_deleted", "log_dir_root", "refuse_below_sources", "segments_in", "swaps_in", "without_log"]
 
@@ -94,11 +94,8 @@ def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | N
     """
     if log_start_offset is None or segment.end_offset is None or segment.end_offset > log_start_offset:
         return False
-    with NotingFaults(), closing(places.open(segment.path)) as source:
-        if source.descriptor >= 0:
-            extent = contents_of(source, segment.base_offset).extent
-            return extent is None or extent.last < log_start_offset
-    return True
+    extent = None if is_remote(segment.file) else extent_of(places, segment)
+    return extent is None or extent.last < log_start_offset
 
 
 def without_log(entries: Iterable[FileEntry]) -> tuple[int, ...]:

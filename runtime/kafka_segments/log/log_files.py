@@ -41,7 +41,6 @@ __all__ = [
     "gaps_in",
     "is_unopened",
     "lost_file",
-    "up_to",
 ]
 
 UNOPENED = (ReadError, UnknownFormatError)
@@ -254,11 +253,13 @@ class SegmentOrder:
             for (file, _), before, after in zip(found, [True, *joins], [*joins, True], strict=True)
         )
 
-    def gaps_by_place(self, files: Sequence[LogFile]) -> deque[tuple[int, Damage]]:
-        """Return each gap with the number of the segment that it is reported before."""
+    def gaps_by_place(self, files: Sequence[LogFile]) -> list[list[Damage]]:
+        """Return the gaps that are reported before each segment, then those after the last one."""
         places = {file.path: at for at, file in enumerate(files)}
-        found = ((places[gap.path] + (gap.position > 0), gap) for gap in self.gaps)
-        return deque(sorted(found, key=itemgetter(0)))
+        found: list[list[Damage]] = [[] for _ in range(len(files) + 1)]
+        for gap in self.gaps:
+            found[places[gap.path] + (gap.position > 0)].append(gap)
+        return found
 
 
 def _contents_of(file: LogFile) -> SegmentContents:
@@ -275,9 +276,3 @@ def _contents_of(file: LogFile) -> SegmentContents:
 
 def _joins(one: SegmentContents, other: SegmentContents) -> bool:
     return one.extent is not None and other.extent is not None and one.extent.last + 1 == other.extent.first
-
-
-def up_to(gaps: deque[tuple[int, Damage]], at: int) -> Iterator[Damage]:
-    """Take the gaps that are reported before a segment or an earlier one."""
-    while gaps and gaps[0][0] <= at:
-        yield gaps.popleft()[1]

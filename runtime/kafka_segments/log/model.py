@@ -21,7 +21,9 @@ __all__ = [
     "Split",
     "StoredFile",
     "StoredSegment",
+    "higher",
     "is_reported_before",
+    "lower",
     "name_partition",
 ]
 
@@ -291,3 +293,13 @@ def is_reported_before(finding: Finding, split: Split, is_continued: bool) -> bo
     """Return whether damage begins in the split before this one, which reports it if it is read too."""
     before = None if finding.damage is None else finding.damage.previous_offset
     return is_continued and finding.kind is Kind.DAMAGE and before is not None and before + 1 < split.start
+
+
+def lower(*bounds: int | None) -> int | None:
+    """Return the lowest of some offsets; None is no bound."""
+    return min((one for one in bounds if one is not None), default=None)
+
+
+def higher(*bounds: int | None) -> int | None:
+    """Return the highest of some offsets; None is no bound."""
+    return max((one for one in bounds if one is not None), default=None)

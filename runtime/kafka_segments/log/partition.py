@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
@@ -38,14 +39,12 @@ from kafka_segments.log.isolation_view import (
     IsolatedSegment,
     Offsets,
     check_isolation,
-    greatest,
     held_back,
     held_back_by,
-    least,
     left_out,
 )
-from kafka_segments.log.log_files import UNOPENED, Listen, LogFile, SegmentOrder, lost_file, up_to
-from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
+from kafka_segments.log.log_files import UNOPENED, Listen, LogFile, SegmentOrder, lost_file
+from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment, higher, lower
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 
 if TYPE_CHECKING:
@@ -253,7 +252,7 @@ class Partition(Handle):
 
         check_isolation(isolation)
         start, end = check_offsets(offsets)
-        start = greatest(start, self.log_start_offset)
+        start = higher(start, self.log_start_offset)
         events = self._columnar(columns, (start, end), isolation)
         return only_records(events, columns, (start, end), on_damage)
 
@@ -288,9 +287,10 @@ class Partition(Handle):
 
     def _pieces(self, isolation: Isolation, offsets: Offsets) -> Iterator[IsolatedSegment | Damage]:
         """Yield the segments in order, each open until the next one is asked for, and damage between them."""
-        gaps = self._order.gaps_by_place(self._files)
+        gaps, told = self._order.gaps_by_place(self._files), 0
         for at in self._wanted(isolation, offsets):
-            yield from up_to(gaps, at)
+            yield from chain.from_iterable(gaps[told : at + 1])
+            told = at + 1
             try:
                 opened = self._files[at].open_file()
             except UNOPENED as error:
@@ -298,7 +298,7 @@ class Partition(Handle):
                 continue
             with opened as segment:
                 yield self._isolated(segment, at, isolation, offsets)
-        yield from up_to(gaps, len(self._files))
+        yield from chain.from_iterable(gaps[told:])
 
     def _lost(
         self, at: int, isolation: Isolation, offsets: Offsets, error: KafkaFormatError
@@ -316,7 +316,7 @@ class Partition(Handle):
         start, end = offsets
         if isolation == "read_committed":
             # Include the segment with the last stable offset: its damage is reported.
-            end = least(end, self.last_stable_offset + 1)
+            end = lower(end, self.last_stable_offset + 1)
         for at, (file, file_end) in enumerate(zip(self._files, self._ends, strict=True)):
             is_before = start is not None and file_end is not None and file_end <= start
             if not is_before and (end is None or file.base_offset < end):
@@ -332,11 +332,11 @@ class Partition(Handle):
     def _view_of(self, at: int, isolation: Isolation, offsets: Offsets) -> tuple[Offsets, tuple[Damage, ...]]:
         """The offsets that are read of a segment, and the damage to report after it."""
         file, file_end = self._files[at], self._ends[at]
-        start = greatest(greatest(offsets[0], self.log_start_offset), file.start)
-        end = offsets[1] if file.end is None else least(offsets[1], file.end)
+        start = higher(offsets[0], self.log_start_offset, file.start)
+        end = lower(offsets[1], file.end)
         doubts = tuple[Damage, ...]()
         if isolation == "read_committed":
-            end = least(end, self.outcome.last_stable_offset)
+            end = lower(end, self.outcome.last_stable_offset)
             # Offsets that no checksum covers may lead beyond the next segment's.
             file_end = max(file_end or 0, self.outcome.file_ends[at])
             doubts = tuple(self._doubts(at, (start, end), offsets[1]))

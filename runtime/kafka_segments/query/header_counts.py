@@ -18,45 +18,37 @@ from kafka_segments.core.segment.columnar.header_table import iter_tables
 from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.findings import Findings
-from kafka_segments.log.model import Split
+from kafka_segments.log.model import Split, higher, lower
 from kafka_segments.query.query import Condition
 from kafka_segments.query.read.segment_finder import Found
 from kafka_segments.query.read.split_reader import Reading, SplitReader
 
-__all__ = ["HeaderCounts"]
+__all__ = ["count_rows"]
 
 
-class HeaderCounts:
-    """Counter of the rows of splits.
+def count_rows(split: Split, places: Places, conditions: Iterable[Condition]) -> int | None:
+    """Count the rows of a split; None if the headers alone do not say how many there are.
+
+    Checksums and records are not read: damage inside a batch does not show.
 
     Args:
+        split: the range.
         places: filesystems by path.
         conditions: those on offsets bound what is counted; there must be none on timestamps.
     """
-
-    def __init__(self, places: Places, conditions: Iterable[Condition]) -> None:
-        self._places = places
-        own = [one for one in conditions if one.column == "offset"]
-        self._lowest = max((one.lowest for one in own if one.lowest is not None), default=0)
-        ends = [one.highest + 1 for one in own if one.highest is not None]
-        self._end = min(ends, default=None)
-
-    def num_rows(self, split: Split) -> int | None:
-        """Count the rows of a split; None if the headers alone do not say how many there are.
-
-        Checksums and records are not read: damage inside a batch does not show.
-        """
-        if split.excluded:
-            return None
-        findings = Findings()
-        reader = _Counter(split, self._places, findings, (self._lowest, self._end))
-        try:
-            for _event in reader.batches():
-                return None  # rows of another segment, which only a reading reader has
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            return None  # the caller's reader meets it again
-        return None if findings.findings else reader.num_rows
+    if split.excluded:
+        return None
+    own = [one for one in conditions if one.column == "offset"]
+    end = lower(*(None if one.highest is None else one.highest + 1 for one in own))
+    findings = Findings()
+    reader = _Counter(split, places, findings, (higher(0, *(one.lowest for one in own)) or 0, end))
+    try:
+        for _event in reader.batches():
+            return None  # rows of another segment, which only a reading reader has
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        return None  # the caller's reader meets it again
+    return None if findings.findings else reader.num_rows
 
 
 class _Counter(SplitReader):
@@ -77,8 +69,8 @@ class _Counter(SplitReader):
         return sum(one.num_data for one in self._counts) if is_exact else None
 
     def new_counts(self, found: Found, start: int, end: int | None) -> EntryCounts:  # noqa: ARG002
-        ends = [one for one in (end, self._split.asked[1], self._bounds[1]) if one is not None]
-        counts = EntryCounts(max(start, self._bounds[0]), min(ends, default=None))
+        end = lower(end, self._split.asked[1], self._bounds[1])
+        counts = EntryCounts(max(start, self._bounds[0]), end)
         self._counts.append(counts)
         return counts
 

@@ -16,7 +16,7 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import KafkaFormatError, NotingFaults
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.log_end import find_reached
-from kafka_segments.log.model import PartitionLog, Split
+from kafka_segments.log.model import PartitionLog, Split, lower
 from kafka_segments.log.opening import Budget, is_remote
 from kafka_segments.log.partition_dirs import run_at_once
 from kafka_segments.log.segment_extents import astray_in
@@ -302,14 +302,13 @@ def _whole_split(
         is_from_beginning: the range begins at the log start, and not at a requested offset or time.
     """
     piece = log.pieces[at]
-    ends = [one for one in (end, asked[1]) if one is not None]
     start = max(piece.start, asked[0])
     lowest = min(asked[0], log.log_start_offset or 0) if is_from_beginning else asked[0]
     return Split(
         log.topic,
         log.partition,
         start,
-        min(ends, default=None),
+        lower(end, asked[1]),
         piece.segment,
         piece.others,
         following=log.pieces[at + 1].start if at + 1 < len(log.pieces) else None,

@@ -30,7 +30,7 @@ from kafka_segments.log.index_claims import (
     position_of,
     verify_claim,
 )
-from kafka_segments.log.model import Split
+from kafka_segments.log.model import Split, lower
 from kafka_segments.log.opening import Budget, is_remote, is_small, open_stored, open_times
 from kafka_segments.log.segment_extents import touches_any
 from kafka_segments.query.cut import num_bytes_of
@@ -94,8 +94,7 @@ def _narrowed(split: Split, condition: Condition) -> Split | None:
         return None
     lows, highs = _bounds(condition)
     start = max([split.start, *lows])
-    ends = [*([] if split.end is None else [split.end]), *(high + 1 for high in highs)]
-    return replace(split, start=start, end=min(ends, default=None))
+    return replace(split, start=start, end=lower(split.end, *(high + 1 for high in highs)))
 
 
 def _bounds(condition: Condition) -> tuple[list[int], list[int]]:

@@ -168,7 +168,7 @@ class PlannedScan:
         Of a split in which headers show damage, gaps or repeated offsets, or in which they do not count
         exactly, the offsets are read.
         """
-        from kafka_segments.query.header_counts import HeaderCounts
+        from kafka_segments.query.header_counts import count_rows
         from kafka_segments.query.scan_rows import ScanRows
 
         self._report()
@@ -179,9 +179,8 @@ class PlannedScan:
         if not is_headers:
             yield from ((key, batch.num_rows) for key, batch in self._read(self._splits(), rows))
             return
-        headers = HeaderCounts(self.request.places, query.conditions)
         for split, is_continued in self._splits():
-            num_rows = headers.num_rows(split)
+            num_rows = count_rows(split, self.request.places, query.conditions)
             if num_rows is not None:
                 yield (split.topic, split.partition), num_rows
                 continue

@@ -23,11 +23,11 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.core.segment.scan.entry_scan import Scan
-from kafka_segments.core.segment.segment import Segment
+from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of
-from kafka_segments.log.model import LogPiece, PartitionLog
-from kafka_segments.log.opening import Budget, open_segment_of, open_stored
+from kafka_segments.log.model import LogPiece, PartitionLog, lower
+from kafka_segments.log.opening import Budget, open_stored
 from kafka_segments.log.segment_extents import astray_in, contents_of_stored, shows_cleaner
 
 __all__ = ["TimeFinder", "piece_end"]
@@ -38,8 +38,7 @@ def piece_end(log: PartitionLog, at: int) -> int | None:
     end = log.pieces[at].end
     if at + 1 == len(log.pieces):
         return end
-    following = log.pieces[at + 1].start
-    return following if end is None else min(end, following)
+    return lower(end, log.pieces[at + 1].start)
 
 
 @dataclass(slots=True)
@@ -141,12 +140,9 @@ class TimeFinder:
                 "or raise maxWalkBytes",
                 path=segment.file.path,
             )
-        with (
-            open_segment_of(self.places, segment) as opened,
-            closing(open_stored(self.places, segment)) as source,
-        ):
+        with closing(open_stored(self.places, segment)) as source:
             position = position if is_before(source, position, start) else 0
-            return _Search(opened, source, timestamp, (start, end), is_start).run(position)
+            return _Search(open_segment(source), source, timestamp, (start, end), is_start).run(position)
 
 
 @dataclass(slots=True)

@@ -22,10 +22,9 @@ from kafka_segments.core.segment.continuity import Extent
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries, run_of
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.findings import Finding, Findings, Kind, merged
-from kafka_segments.log.model import Split, StoredSegment
+from kafka_segments.log.model import Split, StoredSegment, lower
 from kafka_segments.log.opening import open_stored
 from kafka_segments.log.segment_extents import extent_of, shows_cleaner
-from kafka_segments.query.read.other_copies import lower
 from kafka_segments.query.read.segment_finder import Found, SegmentFinder
 
 __all__ = ["Losses"]
@@ -112,7 +111,7 @@ class Losses:
         """Report lost offsets within the range, or from a lower floor on."""
         least = self._split.start if floor is None else floor
         first = max(first, least, self._split.asked[0]) if first >= 0 else first
-        stop = lower(lower(stop, self.reached), self._split.asked[1])
+        stop = lower(stop, self.reached, self._split.asked[1])
         last = first if stop is None else stop - 1  # at least that one
         if last < first:
             return
@@ -165,7 +164,7 @@ class Losses:
 
     def _report_before(self, first: int, last: int, why: str) -> None:
         """Report entries with offsets of a later range, which does not read them, as lost."""
-        stop = lower(lower(last + 1, self._split.asked[1]), self.named[1])  # others are named elsewhere
+        stop = lower(last + 1, self._split.asked[1], self.named[1])  # others are named elsewhere
         if stop is not None and first < stop:
             self._lost(first, stop - 1, why)
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from kafka_segments.core.formats.entries import Damage, SoundBatches
 from kafka_segments.errors import ReadError
 from kafka_segments.log.findings import Finding, Findings, Kind
-from kafka_segments.log.model import Split, StoredSegment
+from kafka_segments.log.model import Split, StoredSegment, lower
 
-__all__ = ["DamageSensor", "from_others", "lower", "nearest"]
+__all__ = ["DamageSensor", "from_others", "nearest"]
 
 ReadCopy = Callable[[Split, Findings], Iterator[pa.RecordBatch]]
 
@@ -144,8 +144,3 @@ def nearest(others: Sequence[StoredSegment], first: int, stop: int | None) -> li
         and (other.end_offset is None or other.end_offset > first)
     ]
     return sorted(usable, key=lambda other: other.base_offset > first)
-
-
-def lower(one: int | None, other: int | None) -> int | None:
-    """The lower of two ends; None is open."""
-    return min((end for end in (one, other) if end is not None), default=None)

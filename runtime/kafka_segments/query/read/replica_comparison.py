@@ -28,7 +28,7 @@ from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRan
 from kafka_segments.core.segment.scan.entry_scan import sound_entry
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, raise_unless_file_at_fault
-from kafka_segments.log.model import Split, StoredSegment
+from kafka_segments.log.model import Split, StoredSegment, lower
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.segment_finder import begin
 
@@ -91,8 +91,7 @@ def compare_copies(split: Split, places: Places) -> int:
         return 0
     own, num_same = _headers(split, split.segment, split.position, places), 0
     for other in split.others:
-        ends = [end for end in (split.end, other.end_offset) if end is not None]
-        compared = replace(split, end=min(ends, default=None))
+        compared = replace(split, end=lower(split.end, other.end_offset))
         num_same += _compare((own, _headers(compared, other, 0, places)), split, places)
     return num_same
 

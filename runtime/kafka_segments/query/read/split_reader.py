@@ -24,13 +24,12 @@ from kafka_segments.core.segment.segment import Segment
 from kafka_segments.core.segment.transactions.state import ExcludedBatches
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Finding, Findings, Kind
-from kafka_segments.log.model import Split, name_partition
+from kafka_segments.log.model import Split, lower, name_partition
 from kafka_segments.log.segment_extents import extent_of
-from kafka_segments.query.read.batch_sizes import bounded
 from kafka_segments.query.read.incomplete_tail import mark_incomplete_tail
 from kafka_segments.query.read.losses import Losses
-from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
-from kafka_segments.query.read.other_copies import from_others, lower, nearest
+from kafka_segments.query.read.other_copies import from_others, nearest
+from kafka_segments.query.read.rows_in_order import MonotoneOffsets, bounded
 from kafka_segments.query.read.segment_finder import Found, SegmentFinder, begin
 
 if TYPE_CHECKING:
@@ -39,6 +38,9 @@ if TYPE_CHECKING:
     from kafka_segments.core.segment.columnar.reader import Event
 
 __all__ = ["Reading", "SplitReader", "read_split"]
+
+_Span = tuple[int, int | None]
+"""The first offset, and the one after the last; None is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,6 @@ class SplitReader:
         self._end, self._reached = self._losses.end, self._losses.reached
         self._has_read = False
         self._position = MonotoneOffsets(split.asked[1])
-        self._lacking: list[tuple[int, int | None]] = []
         self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -122,8 +123,8 @@ class SplitReader:
             end = self._end_in(found)
             coverage = OffsetCoverage(missing, self._losses.named, end)
             with closing(found.source):
-                yield from self._read(found, (missing, end), coverage)
-            following = yield from self._settle(found, (missing, end), coverage)
+                lacking = yield from self._read(found, (missing, end), coverage)
+            following = yield from self._settle(found, (missing, end), coverage, lacking)
             if following is None:
                 return
             missing = following
@@ -166,8 +167,14 @@ class SplitReader:
         return is_open and found.source.size > self._split.segment.size
 
     def _read(
-        self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
-    ) -> Iterator[pa.RecordBatch]:
+        self, found: Found, offsets: _Span, coverage: OffsetCoverage
+    ) -> Generator[pa.RecordBatch, None, list[_Span]]:
+        """Read a segment; of a planned one also, from others, what is missing at its beginning.
+
+        Returns:
+            The ranges of those that no segment has.
+        """
+        lacking = list[_Span]()
         start, end = offsets
         read_range = self._read_range(found, offsets, coverage)
         events = self.events(found.source, (start, end), read_range)
@@ -176,7 +183,9 @@ class SplitReader:
         for event, is_pending in mark_incomplete_tail(events, found.source, self._log_end(found)):
             if not is_begun and coverage.first is not None:
                 is_begun = True
-                yield from self._before(coverage, start, end)
+                if coverage.first > max(start, self._split.start) and not coverage.is_damaged_before:
+                    gap_end = lower(coverage.first, end)
+                    lacking = yield from self._elsewhere(start, gap_end, coverage)
             if isinstance(event, Damage):
                 if event.position == 0:
                     refuse_foreign(found.source)
@@ -198,22 +207,16 @@ class SplitReader:
                         recent.append(ahead)
                     yield ahead
         self._has_read = True
-
-    def _before(self, coverage: OffsetCoverage, start: int, end: int | None) -> Iterator[pa.RecordBatch]:
-        """Read offsets missing at the beginning of the planned segment from other segments."""
-        first = coverage.first
-        if first is not None and first > max(start, self._split.start) and not coverage.is_damaged_before:
-            gap_end = first if end is None else min(first, end)
-            self._lacking += yield from self._elsewhere(start, gap_end, coverage)
+        return lacking
 
     def _elsewhere(
         self, first: int, stop: int | None, own: OffsetCoverage
-    ) -> Generator[pa.RecordBatch, None, list[tuple[int, int | None]]]:
+    ) -> Generator[pa.RecordBatch, None, list[_Span]]:
         """Read offsets missing in the planned segment from others; return the ranges not found."""
         # An empty segment, or one with offsets of another, was not only cleaned.
         is_own = own.last is not None and own.below is None and own.beyond is None
         is_near = self._losses.is_cleaned and is_own and self._finder.holds_its_own()
-        lacking: list[tuple[int, int | None]] = []
+        lacking = list[_Span]()
         at = first
         while stop is None or at < stop:
             found = self._finder.elsewhere(at, stop, is_near=is_near)
@@ -251,9 +254,7 @@ class SplitReader:
                 self._losses.lose(skipped.new[0], skipped.new[1] + 1, why, self._losses.floor)
         return ahead
 
-    def events(
-        self, source: Source, offsets: tuple[int, int | None], read_range: ReadRange
-    ) -> Iterator[Event]:
+    def events(self, source: Source, offsets: _Span, read_range: ReadRange) -> Iterator[Event]:
         """Arrow batches and other events of a part of a segment, in file order."""
         segment = Segment(
             source,
@@ -263,9 +264,7 @@ class SplitReader:
         )
         return segment.iter_columnar(self._columns, offsets, self._excluded, read_range)
 
-    def _read_range(
-        self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
-    ) -> ReadRange:
+    def _read_range(self, found: Found, offsets: _Span, coverage: OffsetCoverage) -> ReadRange:
         """Range of positions to read; adds a note if the hint was wrong."""
         (start, end), split, source = offsets, self._split, found.source
         hint = split.position if found.stored is split.segment else 0
@@ -301,7 +300,7 @@ class SplitReader:
         return None
 
     def _settle(
-        self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
+        self, found: Found, offsets: _Span, coverage: OffsetCoverage, lacking: Sequence[_Span]
     ) -> Generator[pa.RecordBatch, None, int | None]:
         """Report missing offsets; return the first offset to search elsewhere, None if there is none."""
         path, end = found.stored.file.path, self._reached
@@ -313,9 +312,8 @@ class SplitReader:
             self._losses.lose_unless_cleaned(
                 offsets[0], coverage.first, f"{path} begins with offset {coverage.first}"
             )
-        for first, stop in self._lacking:
+        for first, stop in lacking:
             self._losses.lose_unless_cleaned(first, stop, f"{path} begins with offset {coverage.first}")
-        self._lacking.clear()
         missing = self._missing_after(found, offsets, coverage)
         if missing is None or not found.is_as_planned:
             return missing
@@ -328,9 +326,7 @@ class SplitReader:
                 self._losses.lose_unless_cleaned(first, stop, f"{path} {_ending(coverage)}")
         return None
 
-    def _missing_after(
-        self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
-    ) -> int | None:
+    def _missing_after(self, found: Found, offsets: _Span, coverage: OffsetCoverage) -> int | None:
         """First missing offset of the range after the entries read; None if none is missing."""
         (start, limit), last, end = offsets, coverage.last, self._reached
         if coverage.is_ended and (found.is_as_planned or limit == end):
@@ -349,7 +345,7 @@ class SplitReader:
         self,
         damage: Damage,
         is_pending: bool,
-        offsets: tuple[int, int | None],
+        offsets: _Span,
         recent: list[pa.RecordBatch],
     ) -> Iterator[pa.RecordBatch]:
         if self.reading.is_best and not is_pending:

@@ -158,10 +158,6 @@ class EntryTable:
         highest, last = max(lasts), lasts[-1]
         return [highest] if last == highest else [highest, last]
 
-    def is_disordered(self) -> Any:
-        """Whether each entry but the first begins at or below the last offset of the one before it."""
-        return self.column("base_offset")[1:] <= self.last_offsets()[:-1]
-
     def exceeds_last_offsets(self) -> Any:
         """Whether an entry's count of records leads beyond its last offset; see `Batch.highest_offset`."""
         return self._counted_offsets() > self.last_offsets()

@@ -1,24 +1,32 @@
-"""Rows in ascending order of offsets, as a consumer returns them.
+"""Rows in ascending order of offsets, as a consumer returns them, in batches of bounded size, for Spark.
 
 Strategy: rows at or below the greatest offset so far are skipped (CompletedFetch.nextFetchedRecord). Mostly
 they are duplicates. If they are not known to be, they are reported as lost: checksums do not cover base
 offsets, and too great a base offset must not hide the records after it.
+
+A decoded batch has a few MiB, but more with a large record. Arrow's offsets end at 2 GiB, and the JVM's
+buffers before that.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["MonotoneOffsets", "Skipped"]
+from kafka_segments.errors import RecordTooLargeError
+from kafka_segments.log.model import Split
+
+__all__ = ["MonotoneOffsets", "Skipped", "bounded"]
 
 Offsets = npt.NDArray[np.int64]
 
 _NUM_KEPT = 16
+_LARGEST = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +104,35 @@ class MonotoneOffsets:
             at = np.searchsorted(firsts, offsets, side="right") - 1
             found |= (at >= 0) & (offsets <= lasts[at])
         return found
+
+
+def bounded(
+    batch: pa.RecordBatch, split: Split, max_row_size: int | None, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of a batch, in slices of up to 8 MiB or of one row.
+
+    Raises:
+        RecordTooLargeError: one row has more than `max_row_size` bytes.
+    """
+    if batch.nbytes > _LARGEST:
+        if batch.num_rows > 1:
+            half = batch.num_rows // 2
+            for piece in (batch.slice(0, half), batch.slice(half)):
+                yield from bounded(piece, split, max_row_size, columns)
+            return
+        if max_row_size is not None and batch.nbytes > max_row_size:
+            raise _too_large(batch, split, max_row_size)
+    yield batch if batch.schema.names == list(columns) else batch.select(list(columns))
+
+
+def _too_large(batch: pa.RecordBatch, split: Split, max_row_size: int) -> RecordTooLargeError:
+    offset = batch.column("offset")[0].as_py()
+    return RecordTooLargeError(
+        f"topic {split.topic}, partition {split.partition}, offset {offset}: the record has {batch.nbytes} "
+        f"bytes, more than the {max_row_size} that can be returned; leave out its column, or its offset",
+        topic=split.topic,
+        partition=split.partition,
+        offset=offset,
+        size=batch.nbytes,
+        path=split.segment.file.path,
+    )
