@@ -1,8 +1,10 @@
-"""What the columns target cannot do it refuses, and says where."""
+"""What the columns target cannot do it refuses, and says where; what cannot be written, still decodes."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from compiler.errors import SchemaError
@@ -12,131 +14,58 @@ from tests.fixtures.package import PROJECT, SCHEMAS
 
 from kafka_segments_generated.columns import kafka_log_segment, support
 
-# Of a fixture schema: a text in it, what to put there instead, where the error is and what it says.
-REFUSALS = {
-    "a record column of another type": (
-        "compact_record",
-        "-record-column: int8",
-        "-record-column: int16",
-        "/types/record_body/seq/0",
-        "a record column of type int16 is not supported; supported are int64, timestamp",
-    ),
-    "records need what the table has not": (
-        "compact_record_batch",
-        "    -default: -1\n    -batch-column: timestamp[ms, UTC]\n    type: kafka_varlong",
-        "    -default: -1\n    type: kafka_varlong",
-        "/seq/9",
-        "base_timestamp has to be a batch column, since records need it",
-    ),
-    "a count that the table has not": (
-        "compact_record_batch",
-        "    -orig-id: recordsCount\n    -batch-column: int32\n",
-        "",
-        "/seq/7",
-        "num_records has to be a batch column",
-    ),
-    "a column of every table": (
-        "compact_record_batch",
-        "    -orig-id: producerId\n    -default: -1\n    -batch-column: int64",
-        "    -batch-column: {name: payload, type: int64}",
-        "/seq/4",
-        "every table has a column payload already",
-    ),
-    "a column with two types": (
-        "compact_record_batch",
-        "-orig-id: baseSequence\n    -default: -1\n    -batch-column: int32",
-        "-batch-column: int64",
-        "/seq/6",
-        "the table has a column base_sequence of another type",
-    ),
-    "two columns of one name": (
-        "compact_record",
-        "      timestamp:\n        -record-column:\n          type: timestamp[ms, UTC]\n          none: -1",
-        "      timestamp:\n        -record-column: {name: offset, type: int64}",
-        "/types/record_body/instances/offset",
-        "two record columns are called offset",
-    ),
-    "a case for all others": (
-        "compact_log_segment",
-        "            3: compact_record_batch",
-        "            _: compact_record_batch",
-        "/types/entry_body/instances/content",
-        "a case for all other values may have no columns",
-    ),
-    "a content without records": (
-        "compact_log_segment",
-        "            2: kafka_record_batch_v2(_parent.base_offset)",
-        "            2: least",
-        "/types/least",
-        "what an entry holds needs fields with -record-column",
-    ),
-    "records that are not counted": (
-        "compact_record_batch",
-        "    repeat: expr\n    repeat-expr: num_records",
-        "    repeat: eos",
-        "/instances/records",
-        "records are supported that are counted",
-    ),
-    "list items up to a condition": (
-        "compact_record",
-        "        repeat: expr\n        repeat-expr: num_headers.value",
-        "        repeat: until\n        repeat-until: _io.eof",
-        "/types/record_body/seq/8",
-        "such a repeated field is not supported in a record",
-    ),
-    "compressed bytes in the middle": (
-        "compact_record_batch",
-        "    pos: ofs_records\n    size-eos: true\n    doc: The records, comp",
-        "    pos: ofs_records\n    size: 7\n    doc: The records, comp",
-        "/instances/payload",
-        "what is compressed has to go on to the end",
-    ),
-    "arguments that depend on the case": (
-        "odd_log_segment",
-        "4: batch(number)",
-        "4: batch(number % 2)",
-        "/types/entry/seq/3",
-        "cases that give number differently are not supported, since records need it",
-    ),
-    "bits that fill no whole byte": (
-        "odd_log_segment",
-        "      - id: reserved\n        -default: 0\n        type: b3\n",
-        "      - id: reserved\n        -default: 0\n        type: b2\n",
-        "/types/header/seq/1",
-        "bits are supported that fill 1, 2 or 4 bytes together",
-    ),
-    "a list without a bound": (
-        "odd_log_segment",
-        "      - id: delta\n        -derive: _index\n",
-        "      - id: points\n        type: point\n        repeat: expr\n        repeat-expr: 2\n"
-        "        -record-column: list<struct>\n      - id: delta\n",
-        "/types/record",
-        "records that have a list need a field with the size of the rest",
-    ),
-}
+Case = dict[str, str]
+CASES = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
 
 
-def refuse(tmp_path: Path, stem: str, old: str, new: str) -> SchemaError:
+def cases(kind: str) -> Any:
+    """The cases of a kind as parameters of a test."""
+    return pytest.mark.parametrize("case", CASES[kind], ids=lambda case: str(case["case"]))
+
+
+def generated(folder: Path, case: Case, *, is_changed: bool = True) -> dict[str, str]:
+    """The target's files, of the fixture schemas, in one of which a text is changed."""
     paths = []
     for path in SCHEMAS:
         text = path.read_text(encoding="utf-8")
-        if path.stem == stem:
-            assert old in text
-            text = text.replace(old, new).replace("record(first_number,", "record(number,")
-        paths.append(tmp_path / path.name)
+        if path.stem == case["schema"] and is_changed:
+            assert text.count(case["old"]) == 1
+            text = text.replace(case["old"], case["new"])
+            text = text.replace("record(first_number,", "record(number,") if "at" in case else text
+        paths.append(folder / path.name)
         paths[-1].write_text(text, encoding="utf-8")
+    return columns.generate([], load(paths, [PROJECT]))
+
+
+@cases("refused")
+def test_refusals(case: Case, tmp_path: Path) -> None:
     with pytest.raises(SchemaError) as caught:
-        columns.generate([], load(paths, [PROJECT]))
-    return caught.value
-
-
-@pytest.mark.parametrize("case", REFUSALS)
-def test_refusals(case: str, tmp_path: Path) -> None:
-    stem, old, new, yaml_path, detail = REFUSALS[case]
-    found = refuse(tmp_path, stem, old, new)
-    assert found.detail.startswith(f"columns: {detail}"), found
-    assert (Path(found.schema).stem, found.yaml_path) == (stem, yaml_path)
+        generated(tmp_path, case)
+    found = caught.value
+    assert found.detail.startswith(f"columns: {case['words']}"), found
+    assert (Path(found.schema).stem, found.yaml_path) == (case["schema"], case["at"])
     assert found.line is not None
+
+
+@cases("not_encoded")
+def test_what_is_missing(case: Case, tmp_path: Path) -> None:
+    text, before = (
+        generated(tmp_path, case, is_changed=changed)[f"{case['module']}.py"] for changed in (True, False)
+    )
+    (line,) = [line for line in text.splitlines() if line.startswith("# Not encoded: ")]
+    assert line.startswith(f"# Not encoded: {case['words']}")
+    for function in ("def decoder(", "def scanner("):
+        assert (function in text) == (function in before)
+    assert text.count("def encode") < before.count("def encode")
+
+
+def test_everything_else_is_encoded() -> None:
+    """All that has a decoder or a scanner has an encoder: in the project, and of the invented formats."""
+    for model in (load(sorted(PROJECT.glob("*.ksy"))), load(SCHEMAS, [PROJECT])):
+        for name, text in columns.generate([], model).items():
+            assert "# Not encoded" not in text
+            assert ("def decoder(" in text) == ("def encoder(" in text), name
+            assert ("def scanner(" in text) == ("def head_encoder(" in text), name
 
 
 def test_schemas_without_anything_for_columns_get_no_module() -> None:
