@@ -8,11 +8,33 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import wraps
 
 from tests.made.log_directory import BESIDE, SPECIALS, Directory, base_of
 from tests.made.sound_batches import sound_batches
 
 Mutation = Callable[[Directory, random.Random], bool]
+
+KINDS: dict[str, Mutation] = {}
+"""All kinds by name."""
+
+
+def _kind(mutation: Mutation) -> Mutation:
+    KINDS[mutation.__name__] = mutation
+    return mutation
+
+
+def _of_bytes(change: Callable[[bytes, random.Random], bytes]) -> Mutation:
+    """A kind that changes the bytes of a segment."""
+
+    @wraps(change)
+    def mutation(directory: Directory, rng: random.Random) -> bool:
+        name = _any_log(directory, rng)
+        if name is not None:
+            directory.files[name] = change(directory.files[name], rng)
+        return name is not None
+
+    return _kind(mutation)
 
 
 def _any_log(directory: Directory, rng: random.Random, *, least: int = 1) -> str | None:
@@ -21,29 +43,46 @@ def _any_log(directory: Directory, rng: random.Random, *, least: int = 1) -> str
     return rng.choice(names) if names else None
 
 
-def flip(directory: Directory, rng: random.Random) -> bool:
-    """Flip a bit of a segment."""
-    name = _any_log(directory, rng)
-    if name is None:
-        return False
-    data = bytearray(directory.files[name])
-    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    directory.files[name] = bytes(data)
+def _any_beside(directory: Directory, rng: random.Random) -> str | None:
+    names = sorted(name for name in directory.files if name.endswith(BESIDE))
+    return rng.choice(names) if names else None
+
+
+def _flipped(data: bytes, position: int, rng: random.Random) -> bytes:
+    return data[:position] + bytes([data[position] ^ 1 << rng.randrange(8)]) + data[position + 1 :]
+
+
+def _take(directory: Directory, name: str, suffixes: tuple[str, ...]) -> None:
+    """Take the files of a segment away."""
+    for suffix in suffixes:
+        directory.files.pop(f"{base_of(name):020d}{suffix}", None)
+
+
+@_kind
+def nothing(_directory: Directory, _rng: random.Random) -> bool:
+    """Leave everything as it is: nothing may be named then."""
     return True
 
 
+@_of_bytes
+def flip(data: bytes, rng: random.Random) -> bytes:
+    """Flip a bit of a segment."""
+    return _flipped(data, rng.randrange(len(data)), rng)
+
+
+@_kind
 def flip_header(directory: Directory, rng: random.Random) -> bool:
     """Flip a bit of a batch's header."""
     name = _any_log(directory, rng, least=61)
     batches = [] if name is None else sound_batches(directory.files[name])
     if name is None or not batches:
         return False
-    data = bytearray(directory.files[name])
-    data[rng.choice(batches).position + rng.randrange(61)] ^= 1 << rng.randrange(8)
-    directory.files[name] = bytes(data)
+    position = rng.choice(batches).position + rng.randrange(61)
+    directory.files[name] = _flipped(directory.files[name], position, rng)
     return True
 
 
+@_kind
 def swap(directory: Directory, rng: random.Random) -> bool:
     """Give two segments each other's bytes."""
     if len(directory.logs) < 2:
@@ -54,6 +93,7 @@ def swap(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
+@_kind
 def rename(directory: Directory, rng: random.Random) -> bool:
     """Give a segment another base offset, with or without the files beside it."""
     name = _any_log(directory, rng)
@@ -73,65 +113,57 @@ def rename(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
-def empty(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def empty(_data: bytes, _rng: random.Random) -> bytes:
     """Leave no byte of a segment."""
-    return _replace(directory, rng, lambda _data: b"")
+    return b""
 
 
-def zero(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def zero(data: bytes, _rng: random.Random) -> bytes:
     """Make all bytes of a segment zeros."""
-    return _replace(directory, rng, lambda data: bytes(len(data)))
+    return bytes(len(data))
 
 
-def zero_part(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def zero_part(data: bytes, rng: random.Random) -> bytes:
     """Make some bytes of a segment zeros: a page that was never written, or the end."""
-
-    def some(data: bytes) -> bytes:
-        first = rng.randrange(len(data))
-        behind = rng.choice((len(data), rng.randrange(first, len(data)) + 1))
-        return data[:first] + bytes(behind - first) + data[behind:]
-
-    return _replace(directory, rng, some)
+    first = rng.randrange(len(data))
+    behind = rng.choice((len(data), rng.randrange(first, len(data)) + 1))
+    return data[:first] + bytes(behind - first) + data[behind:]
 
 
-def cut(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def cut(data: bytes, rng: random.Random) -> bytes:
     """Cut a segment at any byte."""
-    return _replace(directory, rng, lambda data: data[: rng.randrange(len(data))])
+    return data[: rng.randrange(len(data))]
 
 
-def cut_between(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def cut_between(data: bytes, rng: random.Random) -> bytes:
     """Cut a segment between two batches."""
-
-    def shorter(data: bytes) -> bytes:
-        batches = sound_batches(data)
-        return data[: rng.choice(batches).position] if batches else b""
-
-    return _replace(directory, rng, shorter)
+    batches = sound_batches(data)
+    return data[: rng.choice(batches).position] if batches else b""
 
 
-def cut_head(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def cut_head(data: bytes, rng: random.Random) -> bytes:
     """Take the first batches of a segment away."""
-
-    def shorter(data: bytes) -> bytes:
-        batches = sound_batches(data)
-        return data[rng.choice(batches).end :] if batches else b""
-
-    return _replace(directory, rng, shorter)
+    batches = sound_batches(data)
+    return data[rng.choice(batches).end :] if batches else b""
 
 
-def take_batch(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def take_batch(data: bytes, rng: random.Random) -> bytes:
     """Take a batch out of a segment."""
-
-    def shorter(data: bytes) -> bytes:
-        batches = sound_batches(data)
-        if not batches:
-            return b""
-        one = rng.choice(batches)
-        return data[: one.position] + data[one.end :]
-
-    return _replace(directory, rng, shorter)
+    batches = sound_batches(data)
+    if not batches:
+        return b""
+    one = rng.choice(batches)
+    return data[: one.position] + data[one.end :]
 
 
+@_kind
 def double(directory: Directory, rng: random.Random) -> bool:
     """Copy a segment under another name."""
     name = _any_log(directory, rng)
@@ -143,6 +175,7 @@ def double(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
+@_kind
 def overlap(directory: Directory, rng: random.Random) -> bool:
     """Append the first batches of a segment to the one before it."""
     if len(directory.logs) < 2:
@@ -156,40 +189,36 @@ def overlap(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
-def repeat(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def repeat(data: bytes, rng: random.Random) -> bytes:
     """Append a batch of a segment to it once more."""
-
-    def longer(data: bytes) -> bytes:
-        batches = sound_batches(data)
-        if not batches:
-            return data
-        one = rng.choice(batches)
-        return data + data[one.position : one.end]
-
-    return _replace(directory, rng, longer)
+    batches = sound_batches(data)
+    if not batches:
+        return data
+    one = rng.choice(batches)
+    return data + data[one.position : one.end]
 
 
+@_kind
 def remove(directory: Directory, rng: random.Random) -> bool:
     """Take a segment away, with or without the files beside it."""
     name = _any_log(directory, rng, least=0)
     if name is None or len(directory.logs) < 2:
         return False
-    base = base_of(name)
-    for suffix in (".log", *BESIDE) if rng.random() < 0.5 else (".log",):
-        directory.files.pop(f"{base:020d}{suffix}", None)
+    _take(directory, name, (".log", *BESIDE) if rng.random() < 0.5 else (".log",))
     return True
 
 
-def remove_last(directory: Directory, rng: random.Random) -> bool:
+@_kind
+def remove_last(directory: Directory, _rng: random.Random) -> bool:
     """Take the last segment away, with the files beside it."""
     if len(directory.logs) < 2:
         return False
-    base = base_of(directory.logs[-1])
-    for suffix in (".log", *BESIDE):
-        directory.files.pop(f"{base:020d}{suffix}", None)
+    _take(directory, directory.logs[-1], (".log", *BESIDE))
     return True
 
 
+@_kind
 def set_aside(directory: Directory, rng: random.Random) -> bool:
     """Give a segment the name of one that the broker is deleting, cleaning or swapping."""
     name = _any_log(directory, rng)
@@ -199,27 +228,30 @@ def set_aside(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
-def garbage(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def garbage(data: bytes, rng: random.Random) -> bytes:
     """Append bytes that are no batch."""
-    return _replace(directory, rng, lambda data: data + rng.randbytes(rng.randint(1, 200)))
+    return data + rng.randbytes(rng.randint(1, 200))
 
 
-def padding(directory: Directory, rng: random.Random) -> bool:
+@_of_bytes
+def padding(data: bytes, rng: random.Random) -> bytes:
     """Append zeros, as `preallocate` leaves them."""
-    return _replace(directory, rng, lambda data: data + bytes(rng.randint(1, 300)))
+    return data + bytes(rng.randint(1, 300))
 
 
+@_kind
 def index_flip(directory: Directory, rng: random.Random) -> bool:
     """Flip a bit of a file beside a segment."""
     name = _any_beside(directory, rng)
     if name is None or not directory.files[name]:
         return False
-    data = bytearray(directory.files[name])
-    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    directory.files[name] = bytes(data)
+    data = directory.files[name]
+    directory.files[name] = _flipped(data, rng.randrange(len(data)), rng)
     return True
 
 
+@_kind
 def index_cut(directory: Directory, rng: random.Random) -> bool:
     """Cut a file beside a segment, or append zeros to it."""
     name = _any_beside(directory, rng)
@@ -230,6 +262,7 @@ def index_cut(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
+@_kind
 def index_gone(directory: Directory, rng: random.Random) -> bool:
     """Take a file beside a segment away, or all of one kind."""
     name = _any_beside(directory, rng)
@@ -242,6 +275,7 @@ def index_gone(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
+@_kind
 def special(directory: Directory, rng: random.Random) -> bool:
     """Put something in a segment's place that is no file."""
     name = _any_log(directory, rng, least=0)
@@ -250,52 +284,3 @@ def special(directory: Directory, rng: random.Random) -> bool:
     directory.files[name] = b""
     directory.specials[name] = rng.choice(list(SPECIALS))
     return True
-
-
-def nothing(directory: Directory, rng: random.Random) -> bool:
-    """Leave everything as it is: nothing may be named then."""
-    return True
-
-
-def _any_beside(directory: Directory, rng: random.Random) -> str | None:
-    names = sorted(name for name in directory.files if name.endswith(BESIDE))
-    return rng.choice(names) if names else None
-
-
-def _replace(directory: Directory, rng: random.Random, change: Callable[[bytes], bytes]) -> bool:
-    name = _any_log(directory, rng)
-    if name is None:
-        return False
-    directory.files[name] = change(directory.files[name])
-    return True
-
-
-KINDS: dict[str, Mutation] = {
-    one.__name__: one
-    for one in (
-        nothing,
-        flip,
-        flip_header,
-        swap,
-        rename,
-        empty,
-        zero,
-        zero_part,
-        cut,
-        cut_between,
-        cut_head,
-        take_batch,
-        double,
-        overlap,
-        repeat,
-        remove,
-        remove_last,
-        set_aside,
-        garbage,
-        padding,
-        index_flip,
-        index_cut,
-        index_gone,
-        special,
-    )
-}
