@@ -20,7 +20,7 @@ from tests.spark.flaky import FlakyDataSource, FlakyTask
 from kafka_segments.cli.main import main
 from kafka_segments.ingest import job, splits
 from kafka_segments.spark import task_engine
-from kafka_segments.spark.session import open_session
+from kafka_segments.spark.task_engine import open_session
 
 MASTER = "local-cluster[2,1,1024]"
 

@@ -37,7 +37,7 @@ def workers_path() -> None:
 @pytest.fixture(scope="session")
 def spark(workers_path: None) -> Iterator[SparkSession]:
     """A session with two tasks at a time; rows are compared in UTC."""
-    from kafka_segments.spark.session import open_session
+    from kafka_segments.spark.task_engine import open_session
 
     master = os.environ.get(MASTER, "local[2]")
     with remote_session(master) if master.startswith("sc://") else open_session(master) as session:

@@ -28,7 +28,7 @@ SETS = (
 )
 EXTREME = "kafka-4.3/extreme-timestamps"
 
-# What java.lang.String makes of the recorded keys that are no UTF-8 (test_header_text asks a JDK).
+# What java.lang.String makes of the recorded keys that are no UTF-8 (test_columns asks a JDK).
 BAD_KEYS = {
     b"\x80": "\ufffd",
     b"caf\xc3": "caf\ufffd",

@@ -22,7 +22,7 @@ from kafka_segments.ingest import job
 from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.task import Output, WriteTask
 from kafka_segments.spark import task_engine
-from kafka_segments.spark.session import open_session
+from kafka_segments.spark.task_engine import open_session
 
 MASTER = "local-cluster[2,1,1024]"
 MARKS = "KAFKA_SEGMENTS_MARKS"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from kafka_segments.spark.session import open_session
+from kafka_segments.spark.task_engine import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

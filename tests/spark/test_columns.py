@@ -1,11 +1,17 @@
-"""The columns of rows: which are asked for, what they are made of, and what is not copied."""
+"""The columns of rows: which are asked for, what they are made of, keys as text, what is not copied."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -16,9 +22,11 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from kafka_segments.core.formats import java_text
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of as schema_of_columns
 from kafka_segments.errors import OptionError, TimestampRangeError
-from kafka_segments.spark.columns import RowColumns
+from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.spark.columns import RowColumns, damage_rows
 from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.schema import HEADERS, VIEW_SCHEMAS, arrow_schema, check_schema, schema_of
 
@@ -176,12 +184,17 @@ def test_what_is_the_same_in_all_rows_is_built_once() -> None:
 
 
 def test_row_of_damage() -> None:
-    columns = columns_of(options(columns="topic,partition,offset,value,damage", mode="PERMISSIVE"))
-    assert columns.has_damage
-    assert columns.damage_row("t", 3, None, "lost").to_pylist() == [
-        {"topic": "t", "partition": 3, "offset": None, "value": None, "damage": "lost"}
+    given = options(columns="topic,partition,offset,value,damage", mode="PERMISSIVE")
+    found = [Finding(Kind.LOST, "t", 3, "gone"), Finding(Kind.LOST, "u", 0, "gone", 7, 8)]
+    texts = [one.message for one in found]
+    (batch,) = damage_rows(found, arrow_schema(schema_of(given)), "offset")
+    assert batch.to_pylist() == [
+        {"topic": "t", "partition": 3, "offset": None, "value": None, "damage": texts[0]},
+        {"topic": "u", "partition": 0, "offset": 7, "value": None, "damage": texts[1]},
     ]
-    assert not columns_of(options()).has_damage
+    assert found == []
+    found = [Finding(Kind.LOST, "t", 3, "gone")]
+    assert [*damage_rows(found, arrow_schema(schema_of(options())), "offset"), *found] == []
 
 
 def schema(name: str, kind: Any, nullable: bool = True) -> StructType:
@@ -209,9 +222,9 @@ def test_schemas_of_users() -> None:
         (StructType(), {}, "the schema has no column; name one"),
         (schema("headers", whole), {}, "column headers can have nulls inside; leave out NOT NULL"),
     ]
-    for given, more, words in wrong:
+    for wanted, more, words in wrong:
         with pytest.raises(OptionError) as caught:
-            check_schema(given, options(**more))
+            check_schema(wanted, options(**more))
         assert words in str(caught.value)
 
 
@@ -226,3 +239,49 @@ def test_what_is_never_null_but_for_options() -> None:
     check_schema(both, options())
     with pytest.raises(OptionError, match="offset can be null"):
         check_schema(both, options(mode="PERMISSIVE"))
+
+
+# The ends of every range in which UTF-8 treats bytes differently, and one byte beyond each.
+EDGES = bytes.fromhex("00417f808f909fa0bfc0c1c2dfe0e1ecedeeeff0f1f3f4f5f8ff")
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (b"", ""),
+        (b"\x80", "\ufffd"),
+        (b"caf\xc3", "caf\ufffd"),
+        (b"\xed\xa0\x80", "\ufffd"),
+        (b"\xed\xa0\x80\xed\xb0\x80", "\ufffd\ufffd"),
+        (b"\xc0\xaf", "\ufffd\ufffd"),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+        (b"a\x00b", "a\x00b"),
+        ("\ufeff\U0001f600".encode(), "\ufeff\U0001f600"),
+    ],
+)
+def test_known_keys(key: bytes, text: str) -> None:
+    assert java_text(key) == text
+
+
+@given(st.text())
+def test_good_utf8_is_kept(text: str) -> None:
+    assert java_text(text.encode()) == text
+
+
+@pytest.mark.oracle
+def test_replacement_is_the_jdks() -> None:
+    keys = [bytes(key) for length in range(1, 5) for key in itertools.product(EDGES, repeat=length)]
+    # A sequence is also cut off by what follows, not only by the end: five bytes, the last a letter.
+    keys += [key + b"A" for key in keys if len(key) == 4]
+    program = Path(__file__).with_name("java") / "HeaderText.java"
+    java = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+    lines = "".join(key.hex() + "\n" for key in keys)
+    done = subprocess.run([java, str(program)], input=lines, capture_output=True, text=True, check=True)
+    expected = done.stdout.splitlines()
+    assert len(expected) == len(keys)
+    wrong = [
+        (key, text)
+        for key, text in zip(keys, expected, strict=True)
+        if java_text(key).encode("utf-16-be").hex() != text
+    ]
+    assert wrong == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_segments.errors import MissingExtraError
-from kafka_segments.spark import session
+from kafka_segments.spark import task_engine as session
 
 
 class Builder:

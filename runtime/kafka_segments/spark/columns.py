@@ -6,15 +6,17 @@ offsets are passed on as they are. Only timestamps are computed for each row, in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from kafka_segments.core.segment.columnar.header_text import header_lists
 from kafka_segments.core.segment.columnar.timestamp_range import MICROS_PER_MILLI, fit_timestamps
+from kafka_segments.log.findings import Finding
+from kafka_segments.spark.planning import Row
 
-__all__ = ["SOURCES", "RowColumns"]
+__all__ = ["SOURCES", "RowColumns", "damage_rows", "rows_as_batch"]
 
 # Of our columns, those that a column of Spark's is made from, by its name in lower case (a user's schema may
 # write it in any). The offset always comes along: it counts the rows, and an error names it.
@@ -81,17 +83,6 @@ class RowColumns:
         columns = [self._column(batch, name, kind) for name, kind in self._fields]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
-    @property
-    def has_damage(self) -> bool:
-        """Whether the column `damage` is selected."""
-        return any(name == "damage" for name, _kind in self._fields)
-
-    def damage_row(self, topic: str, partition: int, offset: int | None, text: str) -> pa.RecordBatch:
-        """Return one row for damage; its columns are null, also the offset if it is unknown."""
-        values = {"topic": topic, "partition": partition, "offset": offset, "damage": text}
-        columns = [pa.array([values.get(name)], kind) for name, kind in self._fields]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
-
     def _column(self, batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
         if name in self._constants:
             return self._repeat(name, self._constants[name], kind, batch.num_rows)
@@ -119,3 +110,30 @@ class RowColumns:
 def _headers(batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
     """Return headers; null, not an empty list, for a record without any (as in the connector)."""
     return header_lists(batch.column("headers"), kind)
+
+
+def rows_as_batch(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows by the view's names of columns as a batch; what a row does not have is null."""
+    listed = [{name.lower(): value for name, value in row.items()} for row in rows]
+    columns = []
+    for field in schema:
+        values = [row.get(field.name.lower()) for row in listed]
+        is_time = pa.types.is_timestamp(field.type)
+        column = pa.array(values, pa.int64() if is_time else field.type)
+        columns.append(column.view(field.type) if is_time else column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def damage_rows(findings: list[Finding], schema: pa.Schema, offset: str) -> Iterator[pa.RecordBatch]:
+    """Yield a row for each of the findings, which are then no longer due, if `damage` is a column asked for.
+
+    Args:
+        findings: of damage and losses.
+        schema: of the batch; other columns are null.
+        offset: the view's name for the column of the first offset, which is null if it is unknown.
+    """
+    if findings and "damage" in map(str.lower, schema.names):
+        names = ("topic", "partition", offset, "damage")
+        values = ((one.topic, one.partition, one.first_offset, one.message) for one in findings)
+        yield rows_as_batch([dict(zip(names, row, strict=True)) for row in values], schema)
+    findings.clear()

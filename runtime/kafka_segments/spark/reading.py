@@ -13,11 +13,10 @@ import pyarrow as pa
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, TimestampRangeError
-from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.split_reader import read_split
-from kafka_segments.spark.columns import RowColumns
+from kafka_segments.spark.columns import RowColumns, damage_rows, rows_as_batch
 from kafka_segments.spark.planning import Task
 from kafka_segments.spark.policy import DamagePolicy
 from kafka_segments.spark.read_options import ReadOptions
@@ -45,7 +44,7 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
     places = Places(task_settings(options.settings))
     policies = [DamagePolicy(options, part.split, part.is_continued) for part in task.parts]
     if options.view != "records":
-        from kafka_segments.spark.views import read_view, rows_as_batch
+        from kafka_segments.spark.views import read_view
 
         if task.rows:
             yield rows_as_batch(task.rows, schema)
@@ -53,8 +52,8 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
             yield from read_view(options.view, policy, places, schema)
         return
     columns = RowColumns(schema, options.timestamp_overflow)
-    yield from _damage_rows(list(task.findings), columns)
-    splits = (_split_rows(policy.split, policy, columns, places) for policy in policies)
+    yield from damage_rows(list(task.findings), schema, "offset")
+    splits = (_split_rows(policy, schema, columns, places) for policy in policies)
     yield from _joined(chain.from_iterable(splits))
 
 
@@ -76,28 +75,22 @@ def _freeze_modules() -> None:
 
 
 def _split_rows(
-    split: Split, policy: DamagePolicy, columns: RowColumns, places: Places
+    policy: DamagePolicy, schema: pa.Schema, columns: RowColumns, places: Places
 ) -> Iterator[pa.RecordBatch]:
+    split = policy.split
     reading = policy.reading(*columns.sources, max_row_size=_MAX_ROW_SIZE)
     columns.begin(split.topic, split.partition, split.segment.file.path)
     following = split.start
     try:
         for batch in read_split(split, places, reading, policy):
-            yield from _damage_rows(policy.findings, columns)
+            yield from damage_rows(policy.findings, schema, "offset")
             following = batch.column("offset")[-1].as_py() + 1
             yield columns.rows(batch)
     except TimestampRangeError as error:
         raise name_partition(error, split) from None
     except (MemoryError, pa.ArrowMemoryError) as error:
         raise _no_memory(split, following, places) from error
-    yield from _damage_rows(policy.findings, columns)
-
-
-def _damage_rows(findings: list[Finding], columns: RowColumns) -> Iterator[pa.RecordBatch]:
-    """The rows of findings, which are then no longer due."""
-    for one in findings if columns.has_damage else ():
-        yield columns.damage_row(one.topic, one.partition, one.first_offset, one.message)
-    findings.clear()
+    yield from damage_rows(policy.findings, schema, "offset")
 
 
 def _no_memory(split: Split, offset: int, places: Places) -> RecordTooLargeError:

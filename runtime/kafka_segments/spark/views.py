@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,10 +16,10 @@ from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.query.read.batch_views import read_batches, read_control
 from kafka_segments.query.read.split_reader import read_split
-from kafka_segments.spark.planning import Row
+from kafka_segments.spark.columns import damage_rows, rows_as_batch
 from kafka_segments.spark.policy import DamagePolicy
 
-__all__ = ["read_view", "rows_as_batch"]
+__all__ = ["read_view"]
 
 pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 
@@ -46,24 +46,12 @@ def read_view(view: str, policy: DamagePolicy, places: Places, schema: pa.Schema
     yield from _READERS[view](policy, places, schema)
 
 
-def rows_as_batch(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows by the view's names of columns as a batch; what a row does not have is null."""
-    listed = [{name.lower(): value for name, value in row.items()} for row in rows]
-    columns = []
-    for field in schema:
-        values = [row.get(field.name.lower()) for row in listed]
-        is_time = pa.types.is_timestamp(field.type)
-        column = pa.array(values, pa.int64() if is_time else field.type)
-        columns.append(column.view(field.type) if is_time else column)
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
 def _batches(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in read_batches(policy.split, places, policy):
-        yield from _damage_rows(policy, schema)
+        yield from damage_rows(policy.findings, schema, "baseOffset")
         horizon = pc.if_else(batch.column("has_delete_horizon"), batch.column("base_timestamp"), None)
         yield _renamed(batch, {"deletehorizonms": horizon}, policy.split, schema)
-    yield from _damage_rows(policy, schema)
+    yield from damage_rows(policy.findings, schema, "baseOffset")
 
 
 def _control(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -80,22 +68,6 @@ def _damage(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator
     rows = [one.as_row() for one in found.findings if not is_reported_before(one, split, policy.is_continued)]
     if rows:
         yield rows_as_batch(rows, schema)
-
-
-def _damage_rows(policy: DamagePolicy, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Rows about damage, if the view has a column for it and it was asked for."""
-    if policy.findings and "damage" in map(str.lower, schema.names):
-        rows = [
-            {
-                "topic": one.topic,
-                "partition": one.partition,
-                "baseOffset": one.first_offset,
-                "damage": one.message,
-            }
-            for one in policy.findings
-        ]
-        yield rows_as_batch(rows, schema)
-    policy.findings.clear()
 
 
 def _renamed(
