@@ -1,16 +1,21 @@
-"""A damaged wrapper full of sound messages, all of which look like entries, costs what following it does."""
+"""What little files could cost: sound messages in a damaged wrapper, payloads kept long, wide products."""
 
 from __future__ import annotations
 
+import gc
 import struct
 import time
+import tracemalloc
 import zlib
+from random import Random
 
+import numpy as np
 import pytest
-from tests.made.adversaries import GZIP, message
+from tests.made.adversaries import GZIP, ZSTD, batch, message, record, squeezed
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core.formats.entries import Batch
+from kafka_segments.core.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply
 from kafka_segments.core.segment.scan.nested_messages import NestedMessages
 
 _MANY = 10_000
@@ -50,3 +55,54 @@ def test_messages_of_a_cut_wrapper_are_passed_over_at_once(way: str, monkeypatch
     assert sum(isinstance(one, Damage) for one in events) == 1
     assert num_asked < 100
     assert time.process_time() - started < 5
+
+
+_LEN_VALUE = 4 << 20
+_NUM_ENTRIES = 8
+_VALUE = bytes(_LEN_VALUE)
+ENTRIES = {
+    "plain records": batch(record(_VALUE), 1),
+    "compressed records": batch(squeezed(ZSTD, record(_VALUE)), 1, ZSTD),
+    "a count too high": batch(squeezed(ZSTD, record(_VALUE)), 2, ZSTD),
+    "bytes behind a record": batch(squeezed(ZSTD, record(_VALUE) + b"x"), 1, ZSTD),
+    "plain messages": message(_VALUE, 0, 1),
+    "wrapped messages": message(squeezed(GZIP, message(_VALUE)), GZIP),
+    "a wrong checksum inside": message(squeezed(GZIP, message(_VALUE, wrong_by=1)), GZIP),
+}
+
+
+@pytest.fixture
+def no_collector():
+    gc.disable()
+    yield
+    gc.enable()
+    gc.collect(1)  # what is young: all that was made meanwhile
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_values_do_not_pile_up(name, no_collector):
+    with open_segment(ENTRIES[name] * _NUM_ENTRIES) as segment:
+        tracemalloc.start()
+        try:
+            num_records = sum(isinstance(one, Record) for one in segment.iter_events(on_damage="skip"))
+            left = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+    assert num_records == (0 if "checksum" in name else _NUM_ENTRIES)
+    assert left < 2 * _LEN_VALUE
+
+
+pytest.importorskip("numba")
+searching = pytest.importorskip("kafka_segments.core.segment.scan.compiled_search")
+
+EDGES = (0, 1, 2, 1 << 30, 1 << 31, 0x11111111, 0x88888888, (1 << 32) - 1)
+
+
+@pytest.mark.parametrize("polynomial", [CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL])
+def test_products_are_those_bit_by_bit(polynomial: int) -> None:
+    tables = np.array(searching._reducing(polynomial), np.int64)
+    dice = Random(5)
+    pairs = [(one, other) for one in EDGES for other in EDGES]
+    pairs += [(dice.getrandbits(32), dice.getrandbits(32)) for _ in range(3000)]
+    for one, other in pairs:
+        assert searching.product(one, other, tables, 0) == multiply(one, other, polynomial)

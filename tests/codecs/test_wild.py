@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 from tests.made.build import batch, message
 from tests.made.segments import damages, row, rows, slowly, told
-from tests.made.wild_payloads import WILD
-from tests.made.wild_segments import BASE, BEHIND, HALF, NUM_INNER, Case, cases, entry
+from tests.made.wild_payloads import BASE, BEHIND, HALF, NUM_INNER, WILD, Case, cases, entry
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core.segment.segment import fast_rows

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.codegen.vectors import VECTORS
-from tests.made import kafkas_reading
-from tests.made.wild_segments import cases
+from tests.made import recorded
+from tests.made.wild_payloads import cases
 from tests.oracle import run
 
 from kafka_segments import Record, open_segment
@@ -26,7 +26,7 @@ def test_kafka_takes_and_refuses_the_same(tmp_path: Path) -> None:
     complaints = dict(re.findall(r"^(\d+)\.log, position \d+: (.*)$", result.stderr, re.MULTILINE))
     for index, case in enumerate(CASES):
         lines = (tmp_path / f"{index}.log.jsonl").read_text(encoding="utf-8").splitlines()
-        theirs = kafkas_reading.rows_of(lines)
+        theirs = recorded.rows_of(lines)
         assert (str(index) in complaints) != case.is_taken, (case.name, complaints.get(str(index)))
         if case.is_taken:
             assert [row.offset for row in theirs] == case.offsets, case.name
@@ -43,4 +43,4 @@ def test_kafka_ignores_the_bits_that_mean_nothing(tmp_path: Path) -> None:
     (tmp_path / "0.log").write_bytes(struct.pack(">qi", 0, len(body)) + body)
     result = run.oracle(["0.log"], cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
-    assert [row.value for row in kafkas_reading.rows_of(result.stdout.splitlines())] == [b"hello", b"world"]
+    assert [row.value for row in recorded.rows_of(result.stdout.splitlines())] == [b"hello", b"world"]

@@ -14,7 +14,9 @@ from tests.columns.encoding import entry_of, payload_of
 from tests.columns.samples import BATCHES, MESSAGES, header_of, table_row
 from tests.made.encoder import Batch, Message, Record
 
+from kafka_segments.core.formats import increment_sequence
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
+from kafka_segments_generated.columns.support import store
 
 support = support_of(kafka_log_segment)
 WAYS = pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
@@ -164,3 +166,18 @@ def test_all_bits_of_attributes(compiled: bool) -> None:
             assert row["compression"] == codec
             seen.add(entry[21:23])
     assert len(seen) == 80
+
+
+@pytest.mark.parametrize("value", [-2147483651, 2147483648, -(1 << 40) - 3, 5, -1])
+def test_lowest_bits_are_kept(value: int) -> None:
+    array = np.zeros(1, np.int32)
+    store(array, 0, value)
+    assert int(array[0]) == int(np.array([value], np.int64).astype(np.int32)[0])
+
+
+def test_sequence_wraps_as_kafka_adds_it_up() -> None:
+    """DefaultRecordBatch.incrementSequence, in ints, with a delta that no producer writes."""
+    sequence, delta = 2147483645, -2147483648
+    array = np.zeros(1, np.int32)
+    store(array, 0, delta - (2147483647 - sequence) - 1)
+    assert int(array[0]) == increment_sequence(sequence, delta)

@@ -1,15 +1,21 @@
-"""What is generated for Construct: a module a schema, typed and readable, that stands on nothing of ours."""
+"""What is generated for Construct: a module a schema, typed, readable, on nothing of ours; what is absent."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
+import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from compiler.targets.construct import SUPPORT
 from construct import Construct
+from kaitaistruct import KaitaiStream
 from tests.codegen.vectors import SCHEMAS, STEMS
+
+from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
 
 GENERATED = Path(__file__).resolve().parents[2] / "generated" / "kafka_segments_generated" / "construct"
 COPIED = sorted(path.name for path in SUPPORT.glob("_*.py") if path.name != "__init__.py")
@@ -67,3 +73,29 @@ def test_the_checksum_without_its_package(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "crc32c", None)
     assert _support.crc32c(data) == fast
     assert _support.crc32c(b"123456789") == 0xE3069283
+
+
+WITHOUT_CONSTRUCT = """
+import sys
+sys.modules["construct"] = None  # as if it were not installed
+try:
+    from kafka_segments_generated.construct.kafka_record import KafkaRecord
+except ModuleNotFoundError as error:
+    print(error.name, error)
+"""
+
+
+def test_a_null_key_and_value_are_none_and_empty_ones_are_not() -> None:
+    base = (0, 0, 0, 0, 0, -1, -1, -1)
+    for lengths, expected in (("0101", None), ("0000", b"")):
+        data = bytes.fromhex("0c000000" + lengths + "00")
+        body = KafkaRecord(False, 10, *base, KaitaiStream(BytesIO(data))).body
+        assert (body.key, body.value, body.headers) == (expected, expected, [])
+
+
+def test_without_construct_the_declarations_say_what_to_install() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CONSTRUCT], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("construct ")
+    assert "pip install 'kafka-segments[construct]'" in done.stdout

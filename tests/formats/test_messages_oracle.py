@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.codegen.vectors import VECTORS
-from tests.made import kafkas_reading
+from tests.made import recorded
 from tests.made.build import batch, message
-from tests.made.kafkas_reading import TYPES
+from tests.made.recorded import TYPES
 from tests.oracle import run
 from tests.segment.test_unwrapping import CODECS, odd, usual, wrapper
 
@@ -64,7 +64,6 @@ def test_kafka_gives_the_same_offsets_and_times(tmp_path: Path) -> None:
         if name == "a wrong checksum":
             continue  # Kafka does not look while it iterates; we leave that message out
         assert [
-            (row.offset, row.timestamp, row.timestamp_type, row.value)
-            for row in kafkas_reading.rows_of(lines)
+            (row.offset, row.timestamp, row.timestamp_type, row.value) for row in recorded.rows_of(lines)
         ] == [(one.offset, one.timestamp, TYPES[one.timestamp_type], one.value) for one in ours], name
     assert len(complaints) >= 6

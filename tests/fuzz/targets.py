@@ -27,9 +27,7 @@ from tests.fuzz import (
     beside,
     checks,
     disks,
-    entry_tables,
     inputs,
-    internal_topics,
     parts,
     seeds,
     small,
@@ -87,7 +85,7 @@ READERS: dict[str, Callable[[Random, bytes], str]] = {
     "ranges": parts.ranges,
     "stretches": parts.stretches,
     "walks": walks.walks,
-    "entry_records": entry_tables.entry_records,
+    "entry_records": small.entry_records,
     "search": disks.search,
     "verify": disks.verify,
     "like_kafka": disks.like_kafka,
@@ -297,8 +295,8 @@ def all_targets() -> dict[str, Target]:
     found += [Target("names", small.names), Target("frames", small.frames)]
     found += [Target("split", splits.split), Target("manifest", splits.manifest)]
     found += [
-        Target("messages", internal_topics.messages),
-        Target("meta_properties", internal_topics.meta_properties),
+        Target("messages", small.messages),
+        Target("meta_properties", small.meta_properties),
     ]
     found += [_of_file("foreign", stem, read) for stem, read in FOREIGN.items()]
     found += [_of_file("beside", stem, read) for stem, read in beside.readers().items()]

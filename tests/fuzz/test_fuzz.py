@@ -4,14 +4,21 @@ past the stated bound; no decoder goes beyond their end. Here the plan of `campa
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import takewhile
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from tests import forms
-from tests.fuzz import campaign, seeds
+from tests.fuzz import campaign, checks, seeds, targets
 from tests.fuzz.targets import all_targets
+
+from kafka_segments import Damage, Record, open_segment
+from kafka_segments.core.segment.segment import fast_rows
 
 Tell = Callable[[str, Mapping[str, int]], None]
 JOBS = [job for part in campaign.PARTS for job in campaign.jobs(part, full=forms.IS_FULL)]
@@ -72,3 +79,30 @@ def test_seeds_are_of_all_sorts() -> None:
     assert min(sorts.values()) >= 5
     assert seeds.grown()
     assert sum(map(len, seeds.grown())) < 1 << 20
+
+
+FOUND = sorted(seeds.CRASHERS.glob("*.toml"))
+
+
+@pytest.mark.parametrize("description", FOUND, ids=lambda path: path.stem)
+def test_a_crasher(description: Path) -> None:
+    told: dict[str, Any] = tomllib.loads(description.read_text(encoding="utf-8"))
+    assert told["about"] and told["was"] and told["from"]
+    expect, data = told["expect"], description.with_suffix(".bin").read_bytes()
+    with open_segment(data) as segment:
+        headers = segment.read_headers(on_damage="skip")
+        for rows in (None, fast_rows()):
+            events = list(segment.iter_events(on_damage="skip", rows=rows))
+            assert [each.offset for each in events if isinstance(each, Record)] == expect["offsets"]
+            errors = [type(each.error).__name__ for each in events if isinstance(each, Damage)]
+            assert errors == expect["errors"]
+    assert headers["base_offset"].to_pylist() == expect["base_offsets"]
+    checks.compare(data)
+    for read in targets.READERS.values():
+        for seed in range(8):
+            read(Random(seed), data)
+
+
+def test_every_crasher_has_a_description() -> None:
+    assert FOUND
+    assert {path.stem for path in FOUND} == {path.stem for path in seeds.CRASHERS.glob("*.bin")}

@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz import inputs, kernels, plain, seeds, storm
 from tests.fuzz.anatomy import Field
 from tests.fuzz.campaign import PATHS, ROOT
-from tests.fuzz.lines import Lines
+from tests.fuzz.reached import Lines
 from tests.fuzz.run import NUMBER
 from tests.made.edits import varint
 

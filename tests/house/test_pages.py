@@ -1,4 +1,4 @@
-"""Lists in documents are whole: extras, verbs, folders and markers of tests, decisions; each stands once."""
+"""Lists in documents are whole: extras, verbs, folders, markers, decisions, incidents; each stands once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.house.commands import ROOT, blocks, calls, pages
+from tests.incidents.incident import incidents
+from tests.incidents.incident_pages import INDEX, commands_of, page_names, page_of, promises_of, words_of
 
 from kafka_segments.cli.main import _parser
 from kafka_segments.like_kafka.tool_options import _OPTIONS
@@ -148,3 +150,34 @@ def flags(parser: argparse.ArgumentParser) -> Iterator[str]:
         if isinstance(action.choices, dict):
             for verb in action.choices.values():
                 yield from flags(verb)
+
+
+def test_pages_and_incidents_are_the_same() -> None:
+    assert page_names() == [one.name for one in incidents()]
+
+
+def test_the_list_has_every_page() -> None:
+    linked = re.findall(
+        r"^\| .+ \| \[.+\]\(([\w-]+)\.md\) \|$", INDEX.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(linked) == page_names()
+
+
+def test_no_two_incidents_share_a_topic() -> None:
+    topics = [topic for one in incidents() for topic in one.topics]
+    assert len(topics) == len(set(topics))
+
+
+@pytest.mark.parametrize("name", page_names())
+def test_a_page_has_all_parts(name: str) -> None:
+    text = page_of(name).read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert [title for title in sections if title.startswith("What ")] == [
+        "What you see",
+        "What to type",
+        "What is lost",
+    ]
+    assert re.search(r"^Reported as \[.+\]\(https://.+\)", text, re.MULTILINE)
+    assert words_of(name)
+    assert commands_of(name)
+    assert promises_of(name)

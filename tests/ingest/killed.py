@@ -7,12 +7,14 @@ or `OF_ICEBERG`, or is a number of seconds.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,28 @@ from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.runs import local_table_files, table_files
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.tables.table_base import ParquetTable
+
+# What is run under nohup has its children ignore SIGHUP, and what a shell puts into the background SIGINT.
+HEEDING = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+"""The beginning of a program that signals end as they end one that a user has started."""
+
+
+@contextmanager
+def no_file_above(num_bytes: int) -> Iterator[None]:
+    """Let the system refuse to write larger files, as a full disk does, down to what a buffer holds back."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.ingest.endings import HEEDING, no_file_above
 from tests.ingest.ingested import Run, parquet_rows
+from tests.ingest.killed import HEEDING, no_file_above
 from tests.made.directories import append, run_of
 from tests.spark import kafka_rows
 

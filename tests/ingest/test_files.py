@@ -1,10 +1,12 @@
-"""The files of a table: rows in order, statistics, bloom filters, dates and hours, merged by `compact`."""
+"""The files of a table: order, statistics, dictionaries, bloom filters, dates, merged by `compact`."""
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.ingest.ingested import Run, data_files, parquet_rows
@@ -12,6 +14,10 @@ from tests.made import build, directories
 from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
+from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
+from kafka_segments.ingest.destination import partition_path
+from kafka_segments.ingest.files.layouts import LAYOUTS
+from kafka_segments.ingest.files.parquet import ParquetFile, _leaves, repeating_columns
 
 HOUR = 3_600_000
 NOON = 1_700_049_600_000  # 2023-11-15, 12:00 in UTC
@@ -157,3 +163,72 @@ def test_equal_rows_make_equal_bytes(ingest: Run, tmp_path: Path) -> None:
         (path,) = (tmp_path / name).rglob("*.parquet")
         found.append(path.read_bytes())
     assert found[0] == found[1]
+
+
+SCHEMAS = {None: SCHEMA} | {name: pa.schema([one.field for one in own]) for name, own in LAYOUTS.items()}
+
+
+@pytest.mark.parametrize("layout", SCHEMAS)
+def test_paths_are_those_of_parquet(layout: str | None, tmp_path: Path) -> None:
+    schema = SCHEMAS[layout]
+    pq.write_table(schema.empty_table(), tmp_path / "x.parquet")
+    found = pq.ParquetFile(tmp_path / "x.parquet").schema
+    columns = zip(schema.names, schema.empty_table().columns, strict=True)
+    paths = [path for name, column in columns for path, _ in _leaves(name, column.combine_chunks())]
+    assert paths == [found.column(at).path for at in range(len(found))]
+
+
+def test_values_that_repeat() -> None:
+    rows = pa.table(
+        {
+            "different": pa.array(range(100)),
+            "half": pa.array([number // 2 for number in range(100)]),
+            "null": pa.array([None] * 100, pa.binary()),
+            "headers": pa.array(
+                [[{"key": b"trace", "value": b"%d" % number}] for number in range(100)],
+                pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])),
+            ),
+            "map": pa.array([[("trace", number)] for number in range(100)], pa.map_(pa.string(), pa.int64())),
+            "struct": [{"one": 1, "all": number} for number in range(100)],
+        }
+    )
+    repeating = ["half", "null", "headers.list.element.key", "map.key_value.key", "struct.one"]
+    assert repeating_columns(rows) == repeating
+    assert repeating_columns(rows.slice(4)) == repeating
+    assert repeating_columns(rows.slice(0, 1)) == ["null"]
+
+
+def test_files_have_dictionaries_just_there(tmp_path: Path) -> None:
+    dice = random.Random(1)
+    schema = pa.schema([("offset", pa.int64()), ("key", pa.binary()), ("value", pa.binary())])
+    keys = [b"key-%d" % (number % 50) for number in range(5000)]
+    values = [dice.randbytes(40) for _ in keys]
+    with ParquetFile(str(tmp_path / "x.parquet"), schema) as file:
+        file.write(pa.record_batch([range(5000), keys, values], schema=schema))
+    group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
+    has = {group.column(at).path_in_schema: group.column(at).has_dictionary_page for at in range(3)}
+    assert has == {"offset": False, "key": True, "value": False}
+    assert pq.read_table(tmp_path / "x.parquet")["value"].to_pylist() == values
+
+
+@pytest.mark.parametrize("topic", ["x" * 249, "1" + "x" * 246], ids=["text", "encoded"])
+def test_damage_of_the_longest_names_is_kept(ingest: Run, tmp_path: Path, topic: str) -> None:
+    append(tmp_path / "logs" / f"{topic}-0", *run_of(0, 3), b"\xff" * 50, *run_of(3, 9))
+    status, table, err = ingest(tmp_path / "logs", tmp_path / "out")
+    assert (status, table[topic, 0]["damage"]) == (1, "1"), err
+    assert [row.offset for row in parquet_rows(tmp_path / "out")] == list(range(9))
+    (kept,) = (tmp_path / "out" / "_kafka_segments" / "quarantine").iterdir()
+    assert kept.read_bytes() == b"\xff" * 50
+    assert kept.name.startswith(topic[:100])
+
+
+@pytest.mark.parametrize("topic", ["1" + "x" * 247, "1" + "x" * 248], ids=["248", "249"])
+def test_a_name_too_long_for_a_directory_is_refused_first(ingest: Run, tmp_path: Path, topic: str) -> None:
+    logs, out = append(tmp_path / "logs" / "t-0", *run_of(0, 3)).parent, tmp_path / "out"
+    append(logs / f"{topic}-0", *run_of(0, 3))
+    status, _, err = ingest(logs, out)
+    assert (status, out.exists()) == (2, False)
+    assert f"the topic {topic} has {len(topic)} characters" in err
+    assert "--subscribe-pattern" in err
+    assert ingest(logs, out, "--subscribe-pattern", "^[^1]")[0] == 0
+    assert partition_path(topic, 0, is_typed=True) == f"topic={topic}/partition=0"

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.ingest.endings import no_file_above
+from tests.ingest.killed import no_file_above
 from tests.made.directories import append, run_of
 
 from kafka_segments.core.io.filesystems import Places

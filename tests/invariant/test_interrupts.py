@@ -20,7 +20,7 @@ from unittest import mock
 import pytest
 from tests.forms import pick
 from tests.in_process import run_main
-from tests.ingest.endings import HEEDING
+from tests.ingest.killed import HEEDING
 from tests.invariant.calls import CALLS, Call, Places, in_short, make_places, make_table
 
 import kafka_segments

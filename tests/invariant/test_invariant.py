@@ -1,17 +1,14 @@
-"""Nothing is lost in silence: sound records are delivered or named, missing offsets named, the status tells.
-
-Cases are damaged log directories by number (`cases.py`); `truth.py` says what lies where, `verbs.py` what
-every verb makes of it, `lawful.py` what may be missing without a word. One case again:
-`python -m tests.invariant.run --seed 0 --first 7 --count 1`.
-"""
+"""Nothing is lost in silence: sound records are delivered or named, missing offsets too; so the page says."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests import forms
+from tests.invariant.page import PAGE, kafka_table, table_in, verbs_table
 from tests.invariant.run import PAIRS, SPENT, session
 from tests.invariant.verbs import VERBS
 from tests.made.damage import KINDS
@@ -37,3 +34,15 @@ def test_nothing_is_lost_in_silence(numbers: range, tell: Callable[[str, Counter
     # Of what is no file `dump` is given links alone (`Directory.is_for_dump`): not in every block.
     missing -= {("special", "dump"), ("special", "dump_committed")}
     assert not missing, "no case of this kind was read by this verb"
+
+
+HOW = "python -m tests.invariant.page writes the tables anew"
+
+
+@pytest.mark.oracle
+def test_what_kafka_does(tmp_path: Path) -> None:
+    assert table_in(PAGE.read_text(), "kafka") == kafka_table(tmp_path), HOW
+
+
+def test_what_the_verbs_say(tmp_path: Path) -> None:
+    assert table_in(PAGE.read_text(), "verbs") == verbs_table(tmp_path), HOW

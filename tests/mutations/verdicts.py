@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.made.encoder import Row
-from tests.made.kafkas_reading import TYPES
+from tests.made.recorded import TYPES
 from tests.mutations.utf8 import java_text
 from tests.properties.readers import rows_of
 

@@ -8,6 +8,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from tools import extras
+
 NOWHERE = "http://127.0.0.1:9"
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For Spark's JVM: compiling little saves seconds."""
@@ -57,3 +60,13 @@ def runner(home: Path, work: Path, kept: Path) -> Run:
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
     return run
+
+
+PYTHONS = [
+    pytest.param(
+        version,
+        id="{}.{}".format(*version),
+        marks=pytest.mark.skipif(version not in extras.pythons(), reason="no such Python on the PATH"),
+    )
+    for version in extras.PYTHONS
+]

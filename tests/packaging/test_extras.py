@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 from tests.forms import pick
-from tests.packaging.pythons import PYTHONS
+from tests.packaging.isolated import PYTHONS
 from tools import extras
 
 pytestmark = pytest.mark.packaging

@@ -14,8 +14,7 @@ from tests.forms import pick
 from tests.guides.guide import ROOT, Reader, make_place
 from tests.guides.test_guides import GUIDES, of
 from tests.packaging.conftest import decoders
-from tests.packaging.isolated import SHORT_LIVED, network_off
-from tests.packaging.pythons import PYTHONS
+from tests.packaging.isolated import PYTHONS, SHORT_LIVED, network_off
 
 pytestmark = pytest.mark.packaging
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.packaging.isolated import runner
-from tests.packaging.pythons import PYTHONS
+from tests.packaging.isolated import PYTHONS, runner
 from tools import extras
 
 pytestmark = [pytest.mark.packaging, pytest.mark.long(short=False)]

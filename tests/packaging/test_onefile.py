@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from tests.forms import pick
 from tests.house.commands import blocks
-from tests.packaging.isolated import ISOLATION
-from tests.packaging.pythons import PYTHONS
+from tests.packaging.isolated import ISOLATION, PYTHONS
 from tools import extras, onefile
 from tools.onefile_strip import stripped
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from tests.made.encoder import Header, Row
-from tests.made.kafkas_reading import TYPES
+from tests.made.recorded import TYPES
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment

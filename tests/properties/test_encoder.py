@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, seed, settings
-from tests.made import encoder, kafkas_reading
+from tests.made import encoder, recorded
 from tests.made.codecs import IDS
 from tests.made.encoder import Batch, Entry, Message, Record
 from tests.made.shapes import QUICK, segments
@@ -66,7 +66,7 @@ def test_kafka_reads_what_was_written(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr.splitlines()) == (0, [])
     for index, entries in enumerate(generated):
         lines = (tmp_path / f"{index}.log.jsonl").read_text().splitlines()
-        assert kafkas_reading.rows_of(lines) == [row for entry in entries for row in entry.rows()], entries
+        assert recorded.rows_of(lines) == [row for entry in entries for row in entry.rows()], entries
         sizes = [len(entry.encode()) for entry in entries]
-        ends = [entry.end_position for entry in kafkas_reading.entries_of(lines)]
+        ends = [entry.end_position for entry in recorded.entries_of(lines)]
         assert ends == list(accumulate(sizes))

@@ -1,4 +1,4 @@
-"""Generated batches: both ways read what the independent encoder wrote; thousands, counted by shape."""
+"""Generated batches, recorded files, damaged entries: rows, columns and trees are those of who wrote them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping
 import pytest
 from hypothesis import given, settings
 from tests import forms
+from tests.construct.trees import assert_same_trees
 from tests.made.codecs import IDS
 from tests.made.encoder import Batch, Entry, encode_segment
+from tests.made.recorded import FILES, Recorded
 from tests.made.shapes import QUICK, segments
+from tests.mutations.cases import case
 from tests.properties import census
 from tests.properties.readers import assert_read
 
@@ -73,3 +76,26 @@ def test_thousands_of_batches(codec: str, tell: Tell) -> None:
 def test_a_batch_without_records_and_payload_may_name_any_codec(codec: str) -> None:
     batch = Batch(form=codec, last_offset_delta=3)
     assert_entries_read([batch, Batch(base_offset=4, last_offset_delta=0)])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_records_equal_kafkas(file: Recorded) -> None:
+    assert_read(file.data, file.rows)
+
+
+def test_no_file_is_left_out() -> None:
+    assert len(FILES) > 250
+    assert sum(len(file.rows) for file in FILES) > 5000
+
+
+@settings(QUICK, max_examples=250)
+@given(segments())
+def test_generated_segments(entries: list[Entry]) -> None:
+    assert_same_trees(encode_segment(entries))
+
+
+@pytest.mark.long
+def test_damaged_entries() -> None:
+    """With damage in any field, most often under a right checksum, of which trees know nothing."""
+    for number in range(forms.pick(400, 4000)):
+        assert_same_trees(case(f"trees:{number}").data)

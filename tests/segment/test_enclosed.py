@@ -10,8 +10,7 @@ import pytest
 from tests.made.build import message, patched
 from tests.made.codecs import gzip_member, lz4_frame, pieces, xerial
 from tests.made.segments import rows, slowly
-from tests.made.wild_payloads import lz4_stored, lz4_with_header_checksum
-from tests.made.wild_segments import IDS
+from tests.made.wild_payloads import IDS, lz4_stored, lz4_with_header_checksum
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core import formats

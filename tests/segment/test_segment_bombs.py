@@ -16,8 +16,7 @@ import pytest
 from tests.made.build import batch, message, record, sized, varint
 from tests.made.codecs import gzip_member
 from tests.made.payloads import ORDINARY, zstd_frame
-from tests.made.wild_payloads import zstd_stream
-from tests.made.wild_segments import IDS
+from tests.made.wild_payloads import IDS, zstd_stream
 
 KIB, MIB = 1 << 10, 1 << 20
 BOUND = MIB

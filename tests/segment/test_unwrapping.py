@@ -11,7 +11,7 @@ import pytest
 from tests.made.build import batch, message, patched
 from tests.made.codecs import compress
 from tests.made.segments import damages, told
-from tests.made.wild_segments import IDS
+from tests.made.wild_payloads import IDS
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset
 import pytest
-from tests.ingest.endings import HEEDING
 from tests.ingest.ingested import Run, Table, data_files, not_internal, parquet_rows, table_of
+from tests.ingest.killed import HEEDING
 from tests.made import build
 from tests.spark import kafka_rows
 from tests.spark.test_reader import VECTORS, batches, flipped, segment

@@ -1,14 +1,16 @@
-"""What the format is not for is refused in our words, and an open transaction's age names its clock."""
+"""What the format is not for, or lacks: refused in our words, by the module that Spark finds, too."""
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.datasource import CaseInsensitiveDict, DataSource
 from tests.forgotten import forget
 from tests.made.directories import append, run_of
 from tests.spark.test_reader import read
@@ -62,3 +64,29 @@ def test_options_of_connections_are_told_once(caplog: pytest.LogCaptureFixture) 
     said = [record.getMessage() for record in caplog.records]
     assert [text.rpartition(": ")[2] for text in said if "have no effect" in text] == [first, second]
     assert len([text for text in said if "startingOffsets is ignored" in text]) == 2
+
+
+def import_shim(monkeypatch: pytest.MonkeyPatch, **hidden: None) -> Any:
+    forget(monkeypatch, ["kafka_segments.spark.source", "pyspark_kafka_segments", *hidden])
+    for name in hidden:
+        monkeypatch.setitem(sys.modules, name, None)
+    return importlib.import_module("pyspark_kafka_segments")
+
+
+def test_shim_offers_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    shim = import_shim(monkeypatch)
+    assert issubclass(shim.DefaultSource, DataSource)
+    assert shim.DefaultSource.name() == "kafka-segments"
+
+
+def test_shim_stands_in_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    shim = import_shim(monkeypatch, **{"kafka_segments.spark.read_options": None})
+    assert issubclass(shim.DefaultSource, DataSource)
+    assert shim.DefaultSource.name() == "kafka-segments"
+    with pytest.raises(ImportError, match=r"cannot be used here: .*kafka_segments\.spark\.read_options"):
+        shim.DefaultSource({})
+
+
+def test_shim_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    shim = import_shim(monkeypatch, **{"pyspark.sql.datasource": None})
+    assert not hasattr(shim, "DefaultSource")
