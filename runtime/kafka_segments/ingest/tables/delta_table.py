@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
@@ -24,12 +23,12 @@ import pyarrow.parquet as pq
 from kafka_segments.core.formats.file_names import is_address
 from kafka_segments.core.io.stores import object_store_options, split_address
 from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION
-from kafka_segments.errors import KafkaFormatError, MissingExtraError, ReadError
+from kafka_segments.errors import MissingExtraError, ReadError
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.runs.run_log import History
 from kafka_segments.ingest.runs.run_state import DataFile, RunState
 from kafka_segments.ingest.runs.table_files import TableFiles, whole_path
-from kafka_segments.ingest.tables.table_base import DELETED_ROWS, SharedTable, as_our_errors, rewound_rows
+from kafka_segments.ingest.tables.table_base import SharedTable, rewound_rows
 
 try:
     from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -56,6 +55,7 @@ class DeltaLakeTable(SharedTable):
     """A Delta table; see `Table`."""
 
     kind = "delta"
+    _title = "Delta"
     _overtaken = (CommitFailedError,)
 
     def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
@@ -70,17 +70,10 @@ class DeltaLakeTable(SharedTable):
             offset = FileColumns.of(history.newest.settings).offset
             return {row["path"]: _file_of(row, offset) for row in rows}
 
-    def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
-        """Return why files cannot be rewritten, by path: columns of others, deletion vectors."""
-        paths = list(paths)
-        found = super().obstacles(history, paths)
-        with self._failures(ReadError):
-            table = self._table()
-            names = set() if table is None else _with_deletions(table)
-        return found | {path: DELETED_ROWS for path in paths if path.rpartition("/")[2] in names}
-
-    def _failures(self, kind: type[KafkaFormatError]) -> AbstractContextManager[None]:
-        return as_our_errors("Delta", self.destination, kind)
+    def _with_deletions(self, paths: Iterable[str]) -> list[str]:
+        table = self._table()
+        names = set() if table is None else _with_deletions(table)
+        return [path for path in paths if path.rpartition("/")[2] in names]
 
     def _has(self, run: RunState) -> bool:
         table = self._table()

@@ -14,18 +14,17 @@ import re
 import tempfile
 import warnings
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.core.formats.file_names import is_address
-from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError, OutputError, ReadError
+from kafka_segments.errors import MissingExtraError, OptionError, OutputError, ReadError
 from kafka_segments.ingest.files.file_columns import FileColumns
 from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
 from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY, History
 from kafka_segments.ingest.runs.run_state import CatalogTable, DataFile, RunState, TableSettings
-from kafka_segments.ingest.tables.table_base import DELETED_ROWS, SharedTable, as_our_errors, rewound_rows
+from kafka_segments.ingest.tables.table_base import SharedTable, rewound_rows
 
 try:
     from pyiceberg.catalog import Catalog, load_catalog
@@ -82,6 +81,7 @@ class IcebergTable(SharedTable):
     """
 
     kind = "iceberg"
+    _title = "Iceberg"
     _overtaken = _OVERTAKEN
 
     def __init__(self, destination: str, place: CatalogTable | None = None) -> None:
@@ -143,14 +143,10 @@ class IcebergTable(SharedTable):
                     found[path] = one
         return found
 
-    def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
-        """Return why files cannot be rewritten, by path: columns of others, deleted rows."""
-        paths = list(paths)
-        found = super().obstacles(history, paths)
-        with self._failures(ReadError):
-            table = self._existing()
-            tasks = {} if table is None else self._tasks(table)
-        return found | {path: DELETED_ROWS for path in paths if path in tasks and tasks[path].delete_files}
+    def _with_deletions(self, paths: Iterable[str]) -> list[str]:
+        table = self._existing()
+        tasks = {} if table is None else self._tasks(table)
+        return [path for path in paths if path in tasks and tasks[path].delete_files]
 
     @property
     def _name(self) -> str:
@@ -169,9 +165,6 @@ class IcebergTable(SharedTable):
     @property
     def _is_new(self) -> bool:
         return self._is_embedded and not os.path.exists(self._catalog_file)
-
-    def _failures(self, kind: type[KafkaFormatError]) -> AbstractContextManager[None]:
-        return as_our_errors("Iceberg", self._name, kind)
 
     def _catalog(self) -> Catalog:
         if not self._is_embedded:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from kafka_segments.ingest.runs.run_log import History, RunLog
 from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettings
 from kafka_segments.ingest.runs.table_files import whole_path
 
-__all__ = ["DELETED_ROWS", "ParquetTable", "SharedTable", "Table", "as_our_errors", "rewound_rows"]
+__all__ = ["DELETED_ROWS", "ParquetTable", "SharedTable", "Table", "rewound_rows"]
 
 DELETED_ROWS = "another engine has deleted rows in them"
 """An obstacle, see `Table`: a new file would have these rows again."""
@@ -158,8 +158,15 @@ class ParquetTable(Table):
 class SharedTable(Table):
     """A table that other programs write, too: by a library, which adds the files of a run at once."""
 
+    _title = ""
+    """Kind of the table, for people."""
     _overtaken: tuple[type[Exception], ...] = ()
     """What is raised where another process commits at the same time."""
+
+    @property
+    def _name(self) -> str:
+        """Where it is, for people."""
+        return self.destination
 
     def publish(self, run: RunState) -> None:
         """Add the files of a committed run to the table, and remove those that it removes."""
@@ -180,7 +187,27 @@ class SharedTable(Table):
         with self._failures(ReadError):
             return self._has(run)
 
-    def _failures(self, kind: type[KafkaFormatError]) -> AbstractContextManager[None]:
+    def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
+        """Return why files cannot be rewritten, by path: see `Table`, and rows that others have deleted."""
+        paths = list(paths)
+        found = super().obstacles(history, paths)
+        with self._failures(ReadError):
+            return found | dict.fromkeys(self._with_deletions(paths), DELETED_ROWS)
+
+    @contextmanager
+    def _failures(self, kind: type[KafkaFormatError]) -> Iterator[None]:
+        """Raise what the table's library raises as our error: its exceptions have no common base."""
+        try:
+            yield
+        except KafkaFormatError:
+            raise
+        except Exception as error:
+            words = str(error).strip() or type(error).__name__
+            detail = f"the {self._title} table cannot be {_DONE[kind]}: {words}"
+            raise kind(detail, path=self._name) from error
+
+    def _with_deletions(self, paths: Iterable[str]) -> list[str]:
+        """Return those of some files in which another engine has deleted rows."""
         raise NotImplementedError
 
     def _has(self, run: RunState) -> bool:
@@ -202,24 +229,6 @@ def _reason(file: pq.ParquetFile, path: str, columns: FileColumns) -> str | None
             return "their rows are not in the order of the offsets"
         last = offsets[-1]
     return None
-
-
-@contextmanager
-def as_our_errors(table: str, path: str, kind: type[KafkaFormatError]) -> Iterator[None]:
-    """Raise what a table's library raises as our error: its exceptions have no common base.
-
-    Args:
-        table: kind of the table, for people.
-        path: where it is.
-        kind: of our error: `OptionError`, `OutputError` or `ReadError`.
-    """
-    try:
-        yield
-    except KafkaFormatError:
-        raise
-    except Exception as error:
-        words = str(error).strip() or type(error).__name__
-        raise kind(f"the {table} table cannot be {_DONE[kind]}: {words}", path=path) from error
 
 
 def rewound_rows(
