@@ -14,8 +14,6 @@ from tests.ingest.ingested import Run, data_files, parquet_rows
 from tests.ingest.killed import run_killed
 from tests.made.directories import append, run_of
 
-from kafka_segments.cli.main import main
-
 SHORT = ("a file is half written", "the commit is made", "some files are published", "in the sweep")
 NUM_RANDOM = 20
 
@@ -86,15 +84,4 @@ def test_a_kill_at_some_moment(ingest: Run, audit: Run, logs: Path, tmp_path: Pa
     for _ in range(3):
         words = ["ingest", "--engine", "local", logs, tmp_path / "out"]
         assert run_killed(f"{dice.uniform(0.0, 0.6):.3f}", *words) in (0, -signal.SIGKILL)
-    check(ingest, audit, logs, tmp_path / "out")
-
-
-def test_compact_after_all(ingest: Run, audit: Run, logs: Path, tmp_path: Path) -> None:
-    ingest(logs, tmp_path / "out")
-    grow(logs)
-    ingest(logs, tmp_path / "out")
-    rows = parquet_rows(tmp_path / "out")
-    assert main(["compact", "--engine", "local", str(tmp_path / "out")]) == 0
-    assert len(data_files(tmp_path / "out")) == 4
-    assert parquet_rows(tmp_path / "out") == rows
     check(ingest, audit, logs, tmp_path / "out")

@@ -6,7 +6,9 @@ No record that lies sound in a file is cut away by names, and offsets that no fi
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,60 +41,60 @@ def boundary_behind(path: Path, offset: int) -> int:
     return int(batch["position"]) + int(batch["size"])
 
 
-@pytest.mark.parametrize("content", [b"", bytes(4096)])
-def test_an_emptied_segment_is_missing(ingest: Run, tmp_path: Path, content: bytes) -> None:
-    directory = copy_of(tmp_path, "multi-0")
+def rewritten(directory: Path, content: bytes) -> None:
     (directory / FIRST).write_bytes(content)
-    status, table, err = ingest(directory, tmp_path / "out")
-    assert (status, table["multi", 0]["lost"], table["multi", 0]["damage"]) == (1, "125", "0")
-    assert table["total", -1]["lost"] == "125"
-    assert "multi-0: offsets 0 to 124 are missing" in err
-    assert offsets(tmp_path / "out") == list(range(125, 206))
 
 
-def test_a_segment_cut_between_two_batches_is_missing_its_end(ingest: Run, tmp_path: Path) -> None:
-    directory = copy_of(tmp_path, "multi-0")
+def cut(directory: Path) -> None:
     first = directory / FIRST
     first.write_bytes(first.read_bytes()[: boundary_behind(first, 49)])
-    status, table, err = ingest(directory, tmp_path / "out")
-    assert (status, table["multi", 0]["lost"], table["multi", 0]["damage"]) == (1, "75", "0")
-    assert "multi-0: offsets 50 to 124 are missing" in err
-    assert offsets(tmp_path / "out") == [*range(50), *range(125, 206)]
 
 
-def test_a_segment_that_is_gone_is_missing(ingest: Run, tmp_path: Path) -> None:
-    directory = copy_of(tmp_path, "transactions-0")
+def taken_away(directory: Path) -> None:
     for file in directory.glob(f"{7:020}.*"):
         file.unlink()
-    status, table, err = ingest(directory, tmp_path / "out")
-    assert (status, table["transactions", 0]["lost"]) == (1, "80")
-    assert "transactions-0: offsets 7 to 86 are missing" in err
-    known = [row for row in kafka_rows.rows("kafka-4.3/clean") if row[2:4] == ("transactions", 0)]
-    assert offsets(tmp_path / "out") == [row.offset for row in known if not 7 <= row.offset < 87]
 
 
-@pytest.mark.parametrize("with_indexes", [True, False])
-def test_swapped_segments_are_written(ingest: Run, tmp_path: Path, with_indexes: bool) -> None:
-    directory = copy_of(tmp_path, "multi-0")
-    (directory / FIRST).rename(tmp_path / "first")
+def swapped(directory: Path, *, with_indexes: bool = True) -> None:
+    (directory / FIRST).rename(directory / "first")
     (directory / SECOND).rename(directory / FIRST)
-    (tmp_path / "first").rename(directory / SECOND)
+    (directory / "first").rename(directory / SECOND)
     for file in directory.glob("*index"):
         if not with_indexes:
             file.unlink()
-    status, table, err = ingest(directory, tmp_path / "out")
-    assert offsets(tmp_path / "out") == list(range(206)), err
-    assert (status, table["multi", 0]["lost"]) == (1, "0")
-    assert "are stored here" in err
 
 
-def test_a_misnamed_segment_is_written(ingest: Run, tmp_path: Path) -> None:
-    directory = copy_of(tmp_path, "multi-0")
+def misnamed(directory: Path) -> None:
     (directory / SECOND).rename(directory / f"{100:020}.log")
+
+
+ALL = [*range(206)]
+TRANSACTIONS = [row for row in kafka_rows.rows("kafka-4.3/clean") if row[2:4] == ("transactions", 0)]
+CHANGES: dict[str, tuple[str, Callable[[Path], None], int, str, list[int]]] = {
+    "emptied": ("multi-0", partial(rewritten, content=b""), 125, "0 to 124 are missing", ALL[125:]),
+    "zeros": ("multi-0", partial(rewritten, content=bytes(4096)), 125, "0 to 124 are missing", ALL[125:]),
+    "cut between batches": ("multi-0", cut, 75, "50 to 124 are missing", ALL[:50] + ALL[125:]),
+    "gone": (
+        "transactions-0", taken_away, 80, "7 to 86 are missing",
+        [row.offset for row in TRANSACTIONS if not 7 <= row.offset < 87],
+    ),
+    "swapped": ("multi-0", swapped, 0, "are stored here", ALL),
+    "swapped without indexes": ("multi-0", partial(swapped, with_indexes=False), 0, "are stored here", ALL),
+    "misnamed": ("multi-0", misnamed, 0, "are stored here", ALL),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_is_there_is_written_and_the_rest_is_missing(ingest: Run, tmp_path: Path, what: str) -> None:
+    partition, change, lost, said, left = CHANGES[what]
+    directory = copy_of(tmp_path, partition)
+    change(directory)
     status, table, err = ingest(directory, tmp_path / "out")
-    assert offsets(tmp_path / "out") == list(range(206)), err
-    assert (status, table["multi", 0]["lost"]) == (1, "0")
-    assert "are stored here" in err
+    row, total = table[partition.removesuffix("-0"), 0], table["total", -1]
+    assert (status, row["damage"]) == (1, "0"), err
+    assert row["lost"] == total["lost"] == str(lost)
+    assert said in err
+    assert offsets(tmp_path / "out") == left
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])

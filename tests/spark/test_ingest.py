@@ -163,19 +163,6 @@ def test_topics_that_look_like_numbers(
 
 
 @pytest.mark.spark
-def test_headers_that_contradict_their_records(ingest: Run, tmp_path: Path) -> None:
-    """Batches of an old sarama; the log grows between two runs."""
-    case = kafka_rows.RECORDED.parent / "cases" / "sarama-last-offset-0"
-    (log,) = (case / "s-0").iterdir()
-    source, table = tmp_path / "logs" / "s-0", tmp_path / "table"
-    source.mkdir(parents=True)
-    for grown in (case / "first-338-bytes.log", log):
-        shutil.copy(grown, source / log.name)
-        assert ingest(source, table)[0] == 1
-    assert [row.offset for row in parquet_rows(table)] == list(range(4, 29))
-
-
-@pytest.mark.spark
 @pytest.mark.parametrize("is_deleted", [False, True])
 def test_nothing_to_write(ingest: Run, spark: SparkSession, tmp_path: Path, is_deleted: bool) -> None:
     directory = segment(tmp_path / "logs" / "t-0", 0)

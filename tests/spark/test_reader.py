@@ -12,22 +12,17 @@ from typing import Any
 
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
-from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 from tests.made import build
 from tests.spark import kafka_rows
 
-from kafka_segments.core import codecs
 from kafka_segments.errors import (
     ChecksumMismatchError,
-    DataLossError,
     DecompressionError,
     KafkaFormatError,
-    MissingCodecError,
-    OptionError,
     RecordTooLargeError,
     TimestampRangeError,
     TruncatedError,
-    UnknownFormatError,
 )
 from kafka_segments.query.read import split_reader
 from kafka_segments.spark import reading as spark_reading
@@ -103,36 +98,6 @@ def flipped(data: bytes) -> bytes:
 # --- rows ---------------------------------------------------------------------------------------------------
 
 
-def test_any_columns_in_any_order_and_case(tmp_path: Path) -> None:
-    directory = segment(tmp_path / "t-3", 0, *batches(0, 1))
-    assert read(directory, columns("Partition", "OFFSET")) == [
-        {"Partition": 3, "OFFSET": 0},
-        {"Partition": 3, "OFFSET": 1},
-    ]
-    assert read(directory, columns("topic")) == [{"topic": "t"}] * 2
-    headers = read(directory, columns("headers"))
-    assert headers == [{"headers": None}] * 2
-
-
-@pytest.mark.parametrize(
-    ("field", "words"),
-    [
-        (
-            StructField("sequences", IntegerType()),
-            "view records has no column sequences; did you mean sequence?",
-        ),
-        (StructField("zzz", IntegerType()), "view records has no column zzz; there are key, value, topic"),
-        (StructField("offset", IntegerType()), "offset is bigint, not int"),
-        (StructField("key", StringType()), "key is binary, not string"),
-        (StructField("headers", ArrayType(StringType())), "headers is array<struct<key:string"),
-        (StructField("value", BinaryType(), nullable=False), "leave out NOT NULL"),
-    ],
-)
-def test_wrong_schemas(tmp_path: Path, field: StructField, words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        read(segment(tmp_path / "t-0", 0, *batches(0)), StructType([field]))
-
-
 def test_what_is_loaded_is_frozen_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frozen: list[int] = []
     monkeypatch.setattr(spark_reading.gc, "freeze", lambda: frozen.append(1))  # type: ignore[attr-defined]
@@ -166,29 +131,6 @@ def test_small_segments_share_a_task(tmp_path: Path) -> None:
 
 
 # --- what is not sound --------------------------------------------------------------------------------------
-
-
-def test_damage_fails_at_once_and_says_where(tmp_path: Path) -> None:
-    one, two, three = batches(0, 1, 2)
-    directory = segment(tmp_path / "t-4", 0, one, flipped(two), three)
-    with pytest.raises(ChecksumMismatchError) as caught:
-        read(directory)
-    assert str(caught.value).startswith(f"{directory / FIRST}, position {len(one)}: stored 0x")
-    assert "topic t, partition 4" in str(caught.value)
-    assert "DROPMALFORMED" in str(caught.value)
-
-
-def test_damage_is_dropped_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    one, two, three, four = batches(0, 1, 2, 3)
-    directory = segment(tmp_path / "t-4", 0, one, flipped(two), three, four[:-20])
-    segment(directory, 5, *batches(5))
-    with caplog.at_level(logging.WARNING):
-        assert offsets(directory, mode="DROPMALFORMED") == [0, 2, 5]
-    flip, cut = (record.getMessage() for record in caplog.records)
-    where = f"{directory / FIRST}, position {len(one)} to {len(one + two)}"
-    assert flip.startswith(f"kafka-segments: t-4: {where}: the checksum of the batch is wrong: stored 0x")
-    assert flip.endswith("; offsets lost: 1 to 1")
-    assert "the batch is cut off" in cut
 
 
 @pytest.mark.parametrize("cut", [1, 16, 17, 60, 61, 80, -1])
@@ -264,64 +206,6 @@ def test_bound_of_a_batch(tmp_path: Path) -> None:
     assert offsets(directory, maxDecompressedBytes="6000") == [0]
     with pytest.raises(DecompressionError):
         read(directory, maxDecompressedBytes="4000")
-
-
-@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
-def test_missing_codec_is_no_damage(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def decompress(*_arguments: Any, **_options: Any) -> bytes:
-        raise MissingCodecError("lz4 is not installed: pip install lz4", codec="lz4")
-
-    directory = segment(tmp_path / "t-0", 0, build.batch(0, payload=b"xyz", count=1, attributes=3))
-    monkeypatch.setattr("kafka_segments.core.segment.records.batch_records.decompress", decompress)
-    assert codecs.decompress is not decompress
-    with pytest.raises(MissingCodecError, match="pip install"):
-        read(directory, mode=mode)
-
-
-@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
-def test_other_programs_logs_are_refused_by_name(tmp_path: Path, mode: str) -> None:
-    redpanda = (VECTORS / "redpanda_batch_header" / "worked_example.bin").read_bytes()
-    with pytest.raises(UnknownFormatError, match="Redpanda"):
-        read(segment(tmp_path / "t-0", 0, redpanda), mode=mode)
-
-
-@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
-def test_file_that_went_away_since_it_was_listed(
-    tmp_path: Path, mode: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    for loss in ("true", "false"):
-        directory = segment(tmp_path / loss / "t-0", 0, *batches(0))
-        reader = reader_of(path=str(directory), mode=mode, failOnDataLoss=loss)
-        (task,) = reader.partitions()
-        (directory / FIRST).unlink()
-        if loss == "false":
-            assert list(reader.read(task)) == []
-            assert "no segment has them now" in caplog.text
-        else:
-            with pytest.raises(
-                DataLossError, match=r"t-0: offsets 0 to 0 are missing: .*failOnDataLoss=false reads"
-            ) as caught:
-                list(reader.read(task))
-            error = caught.value
-            assert (error.topic, error.partition, error.first_offset) == ("t", 0, 0)
-
-
-@pytest.mark.parametrize("timestamp", [9_223_372_036_854_776, -9_223_372_036_854_776, 2**63 - 1, -(2**63)])
-def test_timestamps_beyond_microseconds(tmp_path: Path, timestamp: int) -> None:
-    data = build.batch(7, [build.record()], base_timestamp=timestamp, max_timestamp=timestamp)
-    directory = segment(tmp_path / "t-5", 0, *batches(0), data)
-    with pytest.raises(TimestampRangeError, match=rf"offset 7: the timestamp {timestamp} ") as caught:
-        read(directory)
-    assert "topic t, partition 5" in str(caught.value)
-    assert (caught.value.offset, caught.value.timestamp) == (7, timestamp)
-    assert offsets(directory, columns("offset", "value")) == [0, 7]
-
-
-@pytest.mark.parametrize("timestamp", [9_223_372_036_854_775, -9_223_372_036_854_775, -1, 0])
-def test_timestamps_that_just_fit(tmp_path: Path, timestamp: int) -> None:
-    data = build.batch(0, [build.record()], base_timestamp=timestamp, max_timestamp=timestamp)
-    (row,) = read(segment(tmp_path / "t-0", 0, data))
-    assert row["timestamp"] == timestamp * 1000
 
 
 def test_batch_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
