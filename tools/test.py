@@ -11,7 +11,6 @@ if `KAFKA_SEGMENTS_REQUIRE` asks for them. `--fast` leaves out what needs any of
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -95,24 +94,6 @@ def fetch_jars(pom: str) -> None:
     jvm.fetch_jars(ROOT / "tests" / pom)
 
 
-def wheel_folder() -> Path:
-    """Where the wheels of the core dependencies are kept for the packaging tests, by lock and Python."""
-    lock = (ROOT / "locks" / "core.txt").read_bytes() + sys.version.encode()
-    return ROOT / ".cache" / "wheels" / hashlib.sha256(lock).hexdigest()[:12]
-
-
-def prepare_packaging() -> None:
-    """Download the wheels of the core dependencies and of the extras, by hash."""
-    extras.prepare()
-    folder = wheel_folder()
-    if (folder / "complete").exists():
-        return
-    flags = ["--quiet", "--no-input", "--require-hashes", "--no-deps", "--only-binary=:all:"]
-    command = [sys.executable, "-m", "pip", "download", *flags, "-r", "locks/core.txt", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True)
-    (folder / "complete").touch()
-
-
 def prepare_s3() -> None:
     """Build the S3 server that the tests of stores read from: `tests/io/server.toml` pins it."""
     from tests.io import server
@@ -150,7 +131,7 @@ PREPARE: dict[str, Callable[[], None]] = {
     "oracle": prepare_oracle,
     "broker": prepare_broker,
     "connector": prepare_connector,
-    "packaging": prepare_packaging,
+    "packaging": extras.prepare,
     "browser": prepare_browser,
 }
 

@@ -8,16 +8,13 @@ test's id says so.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.packaging.isolated import BY, ISOLATION, Run, network_off
-from tools.test import prepare_packaging, wheel_folder
+from tests.packaging.isolated import BY, ISOLATION, Run
 
 pytestmark = pytest.mark.packaging
 
@@ -28,22 +25,9 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @pytest.fixture(scope="session")
-def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def installed(environments: Callable[..., Run]) -> Run:
     """Runs a program of an environment that holds the wheel and its core dependencies, nothing else."""
-    prepare_packaging()
-    home = tmp_path_factory.mktemp("empty")
-    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-    environment = {**network_off(home / "bin"), "PIP_FIND_LINKS": str(wheel_folder())}
-    prefix = [shutil.which("unshare") or "", *ISOLATION[1:]] if ISOLATION else []
-
-    def run(program: str, *arguments: str | Path, cwd: Path = home) -> subprocess.CompletedProcess[str]:
-        command = [*prefix, str(home / "bin" / program), *map(str, arguments)]
-        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
-
-    (wheel,) = distributions.glob("*.whl")
-    done = run("python", "-m", "pip", "install", "--no-index", wheel)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return run
+    return environments("core", sys.version_info[:2])
 
 
 def members(wheel: Path) -> dict[str, bytes]:
@@ -164,17 +148,3 @@ def test_importing_the_package_and_the_shim_needs_no_extra(installed: Run) -> No
     # Spark imports every pyspark_* module to find data sources: one that raises hides all the others.
     done = installed("python", "-c", "import kafka_segments, pyspark_kafka_segments")
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_record_key_survives_as_bytes(installed: Run) -> None:
-    code = (
-        "import sys, kafka_segments\n"
-        "with kafka_segments.open_segment(sys.argv[1]) as segment:\n"
-        "    records = [e for e in segment.iter_events() if isinstance(e, kafka_segments.Record)]\n"
-        "print(len(records), {type(r.key).__name__ for r in records} <= {'bytes', 'NoneType'})\n"
-    )
-    path = RECORDED / "kafka-4.3" / "clean" / "codec-none-0" / "00000000000000000000.log"
-    done = installed("python", "-c", code, path)
-    lines = (ORACLE / path.relative_to(RECORDED)).with_suffix(".log.jsonl").read_text().splitlines()
-    records = sum('"type":"record"' in line for line in lines)
-    assert done.stdout == f"{records} True\n", done.stderr
