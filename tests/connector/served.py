@@ -8,9 +8,8 @@ ends no transaction. A set that was copied from a running or killed broker is re
 from __future__ import annotations
 
 import functools
-import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,8 @@ from tests.broker.partitions import fates_of
 from tests.recording.features import set_names
 from tests.recording.kafka43 import METADATA, Node
 from tests.recording.server import Kit, wait_until
-from tests.recording.sets import ORACLE, RECORDED
+from tests.recording.sets import RECORDED
+from tests.spark import kafka_rows
 
 SETTINGS = {
     "log.cleaner.enable": "false",
@@ -62,43 +62,32 @@ def served_sets() -> list[str]:
 def partitions(name: str) -> dict[str, list[int]]:
     """Topics of a set with their partitions, without the metadata log and what was put aside."""
     found: dict[str, list[int]] = {}
-    for folder in sorted((RECORDED / name).iterdir()):
-        topic, _, number = folder.name.rpartition("-")
-        if folder.is_dir() and number.isdigit() and topic != METADATA:
-            found.setdefault(topic, []).append(int(number))
+    for topic, number in sorted(map(kafka_rows.split_name, kafka_rows.partitions(name))):
+        if topic != METADATA:
+            found.setdefault(topic, []).append(number)
     return found
 
 
 def ends(name: str, topic: str, partition: int) -> Ends:
     """Where a recorded partition ends, by Kafka's own reading of it; an empty one where its file begins."""
-    files = _oracle_files(name, topic, partition)
-    batches = [line for line in _lines(files) if line["type"] == "batch"]
-    end = max([int(files[-1].name.split(".")[0]), *(line["last_offset"] + 1 for line in batches)])
-    still_open = [offset for offset, fate in fates(name, topic, partition).items() if fate == "open"]
+    lines = kafka_rows.lines_of(name, f"{topic}-{partition}")
+    last = kafka_rows.partitions(name)[f"{topic}-{partition}"][-1]
+    batches = [line["last_offset"] + 1 for line in lines if line["type"] == "batch"]
+    end = max([int(last.name.split(".")[0]), *batches])
+    still_open = [offset for offset, fate in fates_of(lines).items() if fate == "open"]
     return Ends(end, min(still_open, default=end))
 
 
 def fates(name: str, topic: str, partition: int) -> dict[int, str]:
     """What became of each transactional record of a partition: COMMIT, ABORT or open."""
-    return fates_of(_lines(_oracle_files(name, topic, partition)))
+    return fates_of(kafka_rows.lines_of(name, f"{topic}-{partition}"))
 
 
 def records(name: str) -> list[dict[str, Any]]:
     """What Kafka's own reading says of all data records of a set, by topic, partition and offset."""
-    found: list[dict[str, Any]] = []
-    for topic, numbers in partitions(name).items():
-        for number in numbers:
-            lines = _lines(_oracle_files(name, topic, number))
-            found += [line for line in lines if line["type"] == "record" and line["control"] is None]
-    return found
-
-
-def _oracle_files(name: str, topic: str, partition: int) -> list[Path]:
-    return sorted((ORACLE / name / f"{topic}-{partition}").glob("*.log.jsonl"))
-
-
-def _lines(files: Iterable[Path]) -> list[dict[str, Any]]:
-    return [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    directories = (f"{topic}-{number}" for topic, numbers in partitions(name).items() for number in numbers)
+    lines = (line for directory in directories for line in kafka_rows.lines_of(name, directory))
+    return [line for line in lines if line["type"] == "record" and line["control"] is None]
 
 
 @contextmanager

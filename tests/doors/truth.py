@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from tests.broker.partitions import fates_of
 from tests.spark import kafka_rows
 from tests.spark.kafka_rows import Row
 
@@ -19,8 +20,8 @@ def everything(name: str = "kafka-4.3/clean") -> list[Row]:
 def committed(name: str) -> list[Row]:
     """Those of committed transactions, and of none, below the last stable offset."""
     kept = set()
-    for directory, files in kafka_rows.partitions(name).items():
-        _, stable, kinds = outcome([line for path in files for line in kafka_rows._lines(path)])
+    for directory in kafka_rows.partitions(name):
+        _, stable, kinds = outcome(kafka_rows.lines_of(name, directory))
         data = [offset for offset, kind in kinds.items() if kind == "data" and offset < stable]
         kept |= {(*kafka_rows.split_name(directory), offset) for offset in data}
     return [row for row in everything(name) if (row.topic, row.partition, row.offset) in kept]
@@ -47,21 +48,6 @@ def outcome_of_all(lines: list[dict[str, Any]]) -> tuple[int, int, dict[int, str
 def outcome(lines: list[dict[str, Any]]) -> tuple[int, int, dict[int, str]]:
     """Likewise for readers of committed records: the second number is the last stable offset."""
     end, _, kinds = outcome_of_all(lines)
-    batch: dict[str, Any] = {}
-    open_: dict[int, list[int]] = {}
-    first: dict[int, int] = {}
-    for line in lines:
-        if line["type"] == "batch":
-            batch = line
-            if batch["is_transactional"] and not batch["is_control"]:
-                first.setdefault(batch["producer_id"], batch["base_offset"])
-        elif line["type"] == "record" and batch["is_transactional"]:
-            producer = batch["producer_id"]
-            if line["control"] is None:
-                open_.setdefault(producer, []).append(line["offset"])
-            elif line["control"]["type"] in ("ABORT", "COMMIT"):
-                is_abort = line["control"]["type"] == "ABORT"
-                kinds |= dict.fromkeys(open_.pop(producer, []) if is_abort else [], "aborted")
-                open_.pop(producer, None)
-                first.pop(producer, None)
-    return end, min(first.values(), default=end), kinds
+    fates = fates_of(lines)
+    kinds |= {offset: "aborted" for offset, fate in fates.items() if fate == "ABORT"}
+    return end, min((offset for offset, fate in fates.items() if fate == "open"), default=end), kinds

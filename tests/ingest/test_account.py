@@ -21,7 +21,7 @@ COMMITTED = ("--isolation", "read_committed")
 
 def counts_by_kafka(name: str, directory: str, *, is_committed: bool) -> dict[str, int]:
     """What an account of a partition has to say, from the oracle's lines alone."""
-    lines = [line for path in kafka_rows.partitions(name)[directory] for line in kafka_rows._lines(path)]
+    lines = kafka_rows.lines_of(name, directory)
     topic, partition = kafka_rows.split_name(directory)
     start = kafka_rows.log_start_offsets(kafka_rows.RECORDED / name).get((topic, partition), 0)
     _, stable, kinds = outcome(lines) if is_committed else outcome_of_all(lines)

@@ -61,6 +61,11 @@ def partitions(name: str) -> dict[str, list[Path]]:
     return found
 
 
+def lines_of(name: str, directory: str) -> list[dict[str, Any]]:
+    """What Kafka's own reading says of a partition: batches, and the records of each."""
+    return [line for path in partitions(name)[directory] for line in _lines(path)]
+
+
 def rows(name: str) -> list[Row]:
     """The data records of all partitions, by topic and number, then in the order of the files."""
     found = []
@@ -69,12 +74,12 @@ def rows(name: str) -> list[Row]:
     for directory, files in ordered:
         topic, partition = split_name(directory)
         start = starts.get((topic, partition), 0)
-        for path in files:
-            found += [
-                _row(line, topic, partition)
-                for line in _lines(path)
-                if line["type"] == "record" and line["control"] is None and line["offset"] >= start
-            ]
+        found += [
+            _row(line, topic, partition)
+            for path in files
+            for line in _lines(path)
+            if line["type"] == "record" and line["control"] is None and line["offset"] >= start
+        ]
     return found
 
 
@@ -107,7 +112,7 @@ def of_arrow(table: Any) -> list[Row]:
     columns = table.drop_columns("timestamp").to_pydict() | {"timestamp": micros.to_pylist()}
     names = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
     return [
-        Row(*row[:-1], headers=_pairs(row[-1]))
+        Row._make((*row[:-1], _pairs(row[-1])))
         for row in zip(*(columns[name] for name in names), strict=True)
     ]
 
@@ -119,7 +124,7 @@ def of_parquet(table: Any) -> list[Row]:
     names = ("key", "value", "topic", "partition", "offset", "timestamp_type", "headers")
     columns = [table[name].to_pylist() for name in names]
     return [
-        Row(*row[:5], time * 1000, row[5], tuple((_text(one["key"]), one["value"]) for one in row[6]) or None)
+        Row._make((*row[:5], time * 1000, row[5], _texts(row[6])))
         for time, row in zip(millis, zip(*columns, strict=True), strict=True)
     ]
 
@@ -128,6 +133,10 @@ def _pairs(headers: list[dict[str, Any]] | None) -> tuple[tuple[str, bytes | Non
     if headers is None:
         return None
     return tuple((header["key"], header["value"]) for header in headers)
+
+
+def _texts(headers: list[dict[str, Any]]) -> tuple[tuple[str, bytes | None], ...] | None:
+    return tuple((_text(one["key"]), one["value"]) for one in headers) or None
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
