@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from tests.house.commands import ROOT, python_blocks
+from tests.house.commands import run_python
 from tests.query.hourly_logs import (
     NUM_HOURS,
     PER_HOUR,
@@ -71,8 +71,5 @@ def test_a_timestamp_beyond_microseconds_is_named(tmp_path: Path, connection: An
 
 
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = [
-        one for one in python_blocks(ROOT / "docs" / "polars-duckdb.md") if "kafka_segments.duckdb" in one
-    ]
-    exec(code.replace("/var/lib/kafka", str(CLEAN)).replace("orders", "multi"), {})
+    run_python("polars-duckdb.md", "kafka_segments.duckdb", {"/var/lib/kafka": CLEAN, "orders": "multi"})
     assert "(0, " in capsys.readouterr().out

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # What stands for something that a reader has, and what a parser takes in its place.
@@ -63,3 +64,15 @@ def calls(code: str) -> Iterator[list[str]]:
             continue
         for found in _COMMAND.findall(line):
             yield [PLACEHOLDERS.get(word, word) for word in shlex.split(found)]
+
+
+def run_python(
+    page: str, holds: str, replaced: Mapping[str, object] | None = None, **names: Any
+) -> dict[str, Any]:
+    """Run the block of a page that holds some text, with other texts for some; return its names."""
+    (code,) = [one for one in python_blocks(ROOT / "docs" / page) if holds in one]
+    for shown, other in (replaced or {}).items():
+        assert shown in code, shown
+        code = code.replace(shown, str(other))
+    exec(code, names)
+    return names

@@ -6,15 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.house.commands import ROOT, python_blocks
+from tests.house.commands import run_python
 from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
-
-
-def block(page: str, start: str) -> str:
-    (found,) = [code for code in python_blocks(ROOT / page) if start in code]
-    return found
 
 
 @pytest.fixture
@@ -25,19 +20,13 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "logs"
 
 
-def run(code: str) -> Any:
-    found: dict[str, Any] = {}
-    exec(code, found)
-    return found.get("rows")
-
-
 def test_the_parquet_code_of_the_ingest_page(logs: Path) -> None:
     assert main(["ingest", str(logs), "DEST", "--engine", "local"]) == 0
-    rows = run(block("docs/ingest.md", "import pyarrow.dataset")).to_table()
+    rows = run_python("ingest.md", "import pyarrow.dataset")["rows"].to_table()
     assert {(topic, number) for topic, number in zip(*map(rows.column, ("topic", "partition")), strict=True)}
     assert sorted(set(rows.column("topic").to_pylist())) == ["007", "orders"]
     pytest.importorskip("polars")
-    frame = run(block("docs/ingest.md", "import polars")).collect()
+    frame = run_python("ingest.md", "import polars")["rows"].collect()
     assert (frame.height, sorted(set(frame["topic"]))) == (13, ["007", "orders"])
 
 
@@ -45,13 +34,12 @@ def test_the_iceberg_code_of_the_reference(logs: Path) -> None:
     pytest.importorskip("pyiceberg")
     table = Path("DEST").resolve()
     assert main(["ingest", str(logs), str(table), "--engine", "local", "--table", "iceberg"]) == 0
-    code = block("docs/ingest-reference.md", "load_catalog")
-    assert code.count("/data/DEST") == 1
-    assert run(code.replace("/data/DEST", str(table))).num_rows == 13
+    found = run_python("ingest-reference.md", "load_catalog", {"/data/DEST": table})
+    assert found["rows"].num_rows == 13
 
 
 def test_the_code_of_the_packages_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     append(tmp_path / "orders-0", *run_of(42, 45), base_offset=42)
     monkeypatch.chdir(tmp_path)
-    run(block("docs/package.md", "read_batches"))
+    run_python("package.md", "read_batches")
     assert capsys.readouterr().out.split()[0] == "3"

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from hypothesis import given, settings
-from tests.house.commands import ROOT, python_blocks
+from tests.house.commands import run_python
 from tests.query.predicate_trees import COLUMNS, Tree, polars_of, trees, values_of
 
 import kafka_segments
@@ -83,6 +83,5 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
 
 
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = [one for one in python_blocks(ROOT / "docs" / "polars-duckdb.md") if "import polars" in one]
-    exec(code.replace("/var/lib/kafka", str(CLEAN)).replace("orders", "multi"), {})
+    run_python("polars-duckdb.md", "import polars", {"/var/lib/kafka": CLEAN, "orders": "multi"})
     assert "shape: (0, 2)" in capsys.readouterr().out

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.house.commands import ROOT, python_blocks
+from tests.house.commands import run_python
 
 import kafka_segments
 
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.long(short=False)]
 
 BEGIN = 1750000000000
-
-
-def run(page: str, start: str, paths: dict[str, Path], **names: Any) -> dict[str, Any]:
-    """Run a block with paths of this machine; return its names."""
-    (code,) = [one for one in python_blocks(ROOT / "docs" / page) if start in one]
-    for shown, path in paths.items():
-        assert f'"{shown}"' in code, shown
-        code = code.replace(f'"{shown}"', repr(str(path)))
-    exec(code, names)
-    return names
 
 
 @pytest.fixture
@@ -40,18 +30,20 @@ def logs(tmp_path: Path) -> Path:
 
 
 def test_the_code_of_the_pages_runs(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
-    found = run("spark.md", "history = ", {"/var/lib/kafka/data": logs}, spark=spark)
+    found = run_python("spark.md", "history = ", {"/var/lib/kafka/data": logs}, spark=spark)
     assert found["history"].count() == 4
     paths = {"s3a://archive/logs": logs, "/shared/orders.snapshot": tmp_path / "snapshot"}
-    assert run("spark.md", "take_snapshot", paths, spark=spark)["frame"].count() == 4
-    orders = run("cookbook/coming-from.md", "orders = ", {"logs": logs}, spark=spark)["orders"]
+    assert run_python("spark.md", "take_snapshot", paths, spark=spark)["frame"].count() == 4
+    orders = run_python("cookbook/coming-from.md", "orders = ", {'"logs"': f'"{logs}"'}, spark=spark)[
+        "orders"
+    ]
     assert {"headers", "timestampType"} < set(orders.columns) and orders.count() == 4
     restored = tmp_path / "restored"
-    run("writing.md", "kept.write", {"/archive": logs, "/restored": restored}, spark=spark)
+    run_python("writing.md", "kept.write", {"/archive": logs, "/restored": restored}, spark=spark)
     read = spark.read.format("kafka-segments").load(str(restored))
     assert sorted(row.offset for row in read.collect()) == [2, 3]
     rows = found["history"].select("key", "value")
-    run("writing.md", "partition_by_key", {"/restored": tmp_path / "by-key"}, frame=rows)
+    run_python("writing.md", "partition_by_key", {"/restored": tmp_path / "by-key"}, frame=rows)
     assert spark.read.format("kafka-segments").load(str(tmp_path / "by-key")).count() == 4
 
 
@@ -59,6 +51,6 @@ def test_the_stream_of_the_page_runs(spark: SparkSession, logs: Path, tmp_path: 
     if spark.version < "4.2":
         pytest.skip("streams need Spark 4.2")
     lake = {"/lake/orders": tmp_path / "rows", "/lake/checkpoints/orders": tmp_path / "checkpoint"}
-    found = run("streaming.md", "readStream", {"/var/lib/kafka/data": logs, **lake}, spark=spark)
+    found = run_python("streaming.md", "readStream", {"/var/lib/kafka/data": logs, **lake}, spark=spark)
     found["query"].awaitTermination()
     assert spark.read.parquet(str(tmp_path / "rows")).count() == 4
