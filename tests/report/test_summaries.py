@@ -64,7 +64,7 @@ def test_figures_are_those_of_all_records(name: str) -> None:
     assert (0 if found is None else sum(count for (count,) in summary.horizons.counts_in(found))) == horizons
     assert summary.transactions.counts["open"] == len(open_ones)
     assert summary.transactions.counts["aborted"] == len(aborted)
-    assert summary.places == []
+    assert summary.damage == []
 
 
 def test_each_segment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,12 +113,12 @@ def test_compression_is_measured(tmp_path: Path) -> None:
 def test_damage_and_missing_offsets(tmp_path: Path) -> None:
     logs.damaged(tmp_path / "t-0")
     summary = summary_of(tmp_path / "t-0")
-    assert {one.finding.kind for one in summary.places} == {Kind.DAMAGE, Kind.LOST}
+    assert {one.kind for one in summary.damage} == {Kind.DAMAGE, Kind.LOST}
     assert summary.lost == [(2, 4), (6, 10)]
     assert [one.num_batches for one in summary.segments] == [2, 1]
     assert [one.num_absent for one in summary.segments] == [0, 0]
     assert summary.segments[0].damaged_bytes > 0
-    assert all(one.content is None for one in summary.places)
+    assert summary.contents == {}
 
 
 def test_a_batch_that_a_broker_is_writing_is_no_damage(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_batch_that_a_broker_is_writing_is_no_damage(tmp_path: Path) -> None:
         (log,) = resolve(places, discover(places, [str(tmp_path / "t-0")], prefer_names=True))
         log = replace(log, end=LogEnd(is_live=is_live))
         summary = summarize_log(places, log, check_crc=True, with_payload=False)
-        assert [one.finding.kind for one in summary.places] == [kind]
+        assert [one.kind for one in summary.damage] == [kind]
         assert summary.num_places == num_places
         totals = ReportTotals(1)
         totals.add(summary)
@@ -149,13 +149,13 @@ def test_the_worst_is_kept_and_counted_after_much_else(tmp_path: Path) -> None:
     many_damages(tmp_path / "t-0")
     os.mkfifo(tmp_path / "t-0" / f"{500:020}.log")
     summary = summary_of(tmp_path / "t-0")
-    kinds = Counter(one.finding.kind for one in summary.places) + summary.more_places
-    assert (len(summary.places), kinds[Kind.DAMAGE], kinds[Kind.NOT_OPENED]) == (100, 120, 1)
+    kinds = Counter(one.kind for one in summary.damage)
+    assert (kinds[Kind.DAMAGE], kinds[Kind.NOT_OPENED]) == (120, 1)
     assert summary.segments[0].num_batches == 120, "those between the damaged ones"
     totals = ReportTotals(1)
     note = Finding(Kind.NOTE, "a", 0, "a name that contradicts what is in it")
     other = copy(summary)
-    other.places, other.more_places, other.findings = [], Counter(), [note] * 300
+    other.damage, other.findings = [], [note] * 300
     totals.add(other)
     totals.add(summary)
     assert totals.status == 2
@@ -167,16 +167,16 @@ def test_the_worst_is_kept_and_counted_after_much_else(tmp_path: Path) -> None:
 def test_damage_is_not_found_without_checksums(tmp_path: Path) -> None:
     logs.damaged(tmp_path / "t-0")
     summary = summary_of(tmp_path / "t-0", check_crc=False)
-    assert {one.finding.kind for one in summary.places} == {Kind.LOST}
+    assert {one.kind for one in summary.damage} == {Kind.LOST}
     assert not summary.is_checked
 
 
 def test_bytes_and_messages_on_request(tmp_path: Path) -> None:
     path = logs.damaged(tmp_path / "t-0")
     summary = summary_of(tmp_path / "t-0", with_payload=True)
-    place = next(one for one in summary.places if one.finding.kind is Kind.DAMAGE)
-    position = place.finding.position or 0
-    assert place.content == path.read_bytes()[position : position + 256]
+    number, place = next((at, one) for at, one in enumerate(summary.damage) if one.kind is Kind.DAMAGE)
+    position = place.position or 0
+    assert summary.contents[number] == path.read_bytes()[position : position + 256]
     assert [one.offset for one in summary.messages.found] == [0, 1, 10, 11]
     assert summary.messages.found[0].key == b"key-of-the-message-0"
     assert summary.messages.found[0].headers == ((b"head-of-the-message-0", b"held-of-the-message-0"),)
@@ -200,9 +200,9 @@ def test_a_payload_that_does_not_decompress_is_damage(tmp_path: Path) -> None:
     fields = {"attributes": logs.GZIP, "count": 2, "last_offset_delta": 1}
     logs.write(tmp_path / "t-0", 0, logs.batch(0, payload=b"no gzip", **fields))
     summary = summary_of(tmp_path / "t-0")
-    (place,) = summary.places
-    assert place.finding.kind is Kind.DAMAGE
-    assert "does not decompress" in place.finding.detail
+    (place,) = summary.damage
+    assert place.kind is Kind.DAMAGE
+    assert "does not decompress" in place.detail
 
 
 def test_what_the_cleaner_removed_is_absent_and_not_lost(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kafka_segments.log.findings import Kind
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.report.charts import Chart, Track, Value, track_chart
-from kafka_segments.report.log_summary import DamagedPlace, LogSummary
+from kafka_segments.report.log_summary import LogSummary
 from kafka_segments.report.segment_totals import SegmentTotals
 from kafka_segments.report.spans import ProducerSpan, TransactionSpan
 from kafka_segments.report.words import bytes_words, duration_words, number_words, plural, time_words, unit_of
@@ -146,7 +146,7 @@ def shown_segments(summary: LogSummary) -> list[SegmentTotals]:
     return sorted(ordered[:MAX_SEGMENTS], key=lambda one: one.base_offset)
 
 
-def damage_chart(summary: LogSummary, anchors: Sequence[tuple[DamagedPlace, str]]) -> Chart:
+def damage_chart(summary: LogSummary, anchors: Sequence[tuple[Finding, str]]) -> Chart:
     """Draw which bytes of each segment are sound, damaged or padding.
 
     Args:
@@ -170,15 +170,14 @@ def _name(one: SegmentTotals) -> str:
     return f"{one.path.rpartition('/')[2].removesuffix('.log').lstrip('0') or '0'}.log"
 
 
-def _bytes_of(one: SegmentTotals, anchors: Sequence[tuple[DamagedPlace, str]]) -> Iterator[Value]:
+def _bytes_of(one: SegmentTotals, anchors: Sequence[tuple[Finding, str]]) -> Iterator[Value]:
     sound_end = one.size - one.other_bytes
     if sound_end:
         yield Value(0, sound_end, f"{_name(one)}: {bytes_words(one.sound_bytes)} sound", "good")
     if one.other_bytes:
         words = f"{_name(one)}: {bytes_words(one.other_bytes)} of padding"
         yield Value(sound_end, one.size, words, "muted")
-    for place, anchor in anchors:
-        found = place.finding
+    for found, anchor in anchors:
         if found.path != one.path or found.position is None or found.kind is Kind.LOST:
             continue
         end = found.position if found.end_position is None else found.end_position

@@ -8,7 +8,6 @@ turns out to have the offset of another place, which takes all of it out of the 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -47,23 +46,11 @@ if TYPE_CHECKING:
     from kafka_segments.core.io.filesystems import Places
     from kafka_segments.core.io.storage import Source
 
-__all__ = ["DamagedPlace", "LogSummary", "summarize_log"]
+__all__ = ["MAX_PLACES", "LogSummary", "summarize_log"]
 
-_MAX_PLACES = 100
+MAX_PLACES = 100
+"""Damaged and missing places of a log that are shown."""
 _MAX_SHOWN = 256
-
-
-@dataclass(frozen=True, slots=True)
-class DamagedPlace:
-    """A damaged region or missing offsets.
-
-    Attributes:
-        finding: what is wrong and where.
-        content: its first bytes, if they were asked for.
-    """
-
-    finding: Finding
-    content: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -84,8 +71,8 @@ class LogSummary:
         epochs: batches by leader epoch.
         transactions: spans.
         horizons: batches by delete horizon.
-        places: damage and missing offsets, at most a hundred.
-        more_places: how many more there are of each kind.
+        damage: damage and missing offsets, payloads of the sample that do not decompress.
+        contents: first bytes of some of these, by number, if they were asked for.
         findings: what else is wrong: indexes, transactions in doubt, files that were left out.
         messages: first and last records, if they were asked for.
     """
@@ -103,8 +90,8 @@ class LogSummary:
     producers: ProducerSpans = field(default_factory=ProducerSpans)
     epochs: EpochRuns = field(default_factory=EpochRuns)
     horizons: TimeBins = field(default_factory=partial(TimeBins, 1))
-    places: list[DamagedPlace] = field(default_factory=list)
-    more_places: Counter[Kind] = field(default_factory=Counter)
+    damage: list[Finding] = field(default_factory=list)
+    contents: dict[int, bytes] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     messages: MessageSamples = field(default_factory=MessageSamples)
 
@@ -117,20 +104,18 @@ class LogSummary:
     @property
     def num_places(self) -> int:
         """Number of damaged and missing places; a batch that a broker is writing is none."""
-        kinds = self.more_places + Counter(one.finding.kind for one in self.places)
-        return kinds.total() - kinds[Kind.PENDING]
-
-    @property
-    def damage_findings(self) -> list[Finding]:
-        """What is damaged or missing, all of it."""
-        log, rest = self.log, self.outcome.damage[_MAX_PLACES:]
-        more = [Finding.of_damage(one, log.topic, log.partition, _kind_of(one, log)) for one in rest]
-        return [*(one.finding for one in self.places), *more]
+        return sum(one.kind is not Kind.PENDING for one in self.damage)
 
     @property
     def lost(self) -> list[tuple[int, int]]:
-        """Offsets that are lost, as far as damage, gaps and checkpoints name them: see `lost_ranges`."""
-        return lost_ranges(self.outcome.damage, self.log.noted.end[0])
+        """Offsets that are lost, as far as damage, gaps and checkpoints name them; merged.
+
+        As first offset and offset after the last one. Damage at the end holds those up to a checkpoint's.
+        """
+        noted_end = self.log.noted.end[0]
+        ends = (noted_end if one.last_offset is None else one.last_offset + 1 for one in self.damage)
+        pairs = zip((one.first_offset for one in self.damage), ends, strict=True)
+        return merged((first, end) for first, end in pairs if first is not None)
 
     @classmethod
     def of(cls, log: PartitionLog, *, is_checked: bool) -> LogSummary:
@@ -154,7 +139,7 @@ class LogSummary:
 
     def end(self, outcome: TransactionOutcome, errors: Sequence[KafkaFormatError]) -> None:
         """End the log, whose indexes have some errors."""
-        self.outcome, log = outcome, self.log
+        self.outcome, log, key = outcome, self.log, (self.log.topic, self.log.partition)
         self.offsets.close(outcome.end_offset)
         self.transactions.end(outcome)
         damages: dict[str | None, list[Damage]] = {}
@@ -163,9 +148,10 @@ class LogSummary:
         for totals in self.segments:
             totals.end([one for one in damages.get(totals.path, ()) if one.end_position > one.position])
         self.findings += log.findings
-        self.findings += [Finding.of_error(Kind.UNUSED, log.topic, log.partition, error) for error in errors]
+        self.findings += [Finding.of_error(Kind.UNUSED, *key, error) for error in errors]
         self.findings += _doubts(self)
-        self.more_places = Counter(_kind_of(one, log) for one in outcome.damage[_MAX_PLACES:])
+        self.damage += [Finding.of_damage(one, *key, _kind_of(one, log)) for one in outcome.damage]
+        self.damage += _not_decompressed(self)
 
 
 class _SegmentListener:
@@ -217,20 +203,6 @@ class _SegmentListener:
             self._summary.transactions.add(figures, steps, self._state.doubtful)
 
 
-def lost_ranges(damages: Sequence[Damage], noted_end: int = 0) -> list[tuple[int, int]]:
-    """Return the lost offsets that damages name, as first offset and offset after the last one, merged.
-
-    Args:
-        damages: of a log.
-        noted_end: of the log, by its checkpoints; damage at its end holds offsets up to there.
-    """
-    bounds = (
-        (one.first_lost_offset, noted_end if one.last_lost_offset is None else one.last_lost_offset + 1)
-        for one in damages
-    )
-    return merged((first, end) for first, end in bounds if first is not None)
-
-
 def summarize_log(
     places: Places, log: PartitionLog, *, check_crc: bool, with_payload: bool, is_whole: bool = True
 ) -> LogSummary:
@@ -265,10 +237,8 @@ def summarize_log(
                 break
             astray.update(out_of_order(outcome.damage))
     summary.end(outcome, errors)
-    with ExitStack() as stack:
-        contents = _Contents(places, log, stack) if with_payload else None
-        summary.places = [_place(one, log, contents) for one in outcome.damage[:_MAX_PLACES]]
-    summary.places += _not_decompressed(summary)
+    if with_payload:
+        summary.contents.update(_contents(places, log, summary.damage[:MAX_PLACES]))
     return summary
 
 
@@ -294,38 +264,28 @@ def _kind_of(damage: Damage, log: PartitionLog) -> Kind:
     return Kind.DAMAGE
 
 
-class _Contents:
-    """Bytes of damaged regions; each segment is opened once."""
-
-    def __init__(self, places: Places, log: PartitionLog, stack: ExitStack) -> None:
-        self._places, self._stack = places, stack
-        self._segments = {piece.segment.path: piece.segment for piece in log.pieces}
-        self._opened: dict[str, Source] = {}
-
-    def of(self, damage: Damage) -> bytes | None:
-        """Return the first bytes of a region; None if there are none to show."""
-        path, size = damage.path, min(_MAX_SHOWN, damage.end_position - damage.position)
-        if path not in self._segments or is_unopened(damage):
-            return None
-        with suppress(*UNOPENED):
-            if path not in self._opened:
-                self._opened[path] = open_stored(self._places, self._segments[path])
-                self._stack.callback(self._opened[path].close)
-            return bytes(self._opened[path].read(damage.position, size)) if size > 0 else b""
-        return None  # a sector that cannot be read has no bytes to show
+def _contents(places: Places, log: PartitionLog, damage: Sequence[Finding]) -> Iterator[tuple[int, bytes]]:
+    """Yield the first bytes of damaged regions, by number; each segment is opened once."""
+    segments = {piece.segment.path: piece.segment for piece in log.pieces}
+    opened: dict[str, Source] = {}
+    with ExitStack() as stack:
+        for number, one in enumerate(damage):
+            path, start = one.path or "", one.position or 0
+            if path not in segments or one.kind is Kind.NOT_OPENED:
+                continue
+            with suppress(*UNOPENED):  # a sector that cannot be read has no bytes to show
+                if path not in opened:
+                    opened[path] = open_stored(places, segments[path])
+                    stack.callback(opened[path].close)
+                size = min(_MAX_SHOWN, (one.end_position or start) - start)
+                yield number, bytes(opened[path].read(start, size)) if size > 0 else b""
 
 
-def _place(damage: Damage, log: PartitionLog, contents: _Contents | None) -> DamagedPlace:
-    """Make a finding of damage, with its bytes if they are asked for."""
-    finding = Finding.of_damage(damage, log.topic, log.partition, _kind_of(damage, log))
-    return DamagedPlace(finding, None if contents is None else contents.of(damage))
-
-
-def _not_decompressed(summary: LogSummary) -> Iterator[DamagedPlace]:
+def _not_decompressed(summary: LogSummary) -> Iterator[Finding]:
     """Yield the payloads of the sample that do not decompress: damage under a valid checksum."""
     log = summary.log
     for at, position, detail in summary.codecs.end():
         path = summary.segments[at].path
         error = CorruptBatchError(f"a payload that was sampled: {detail}", position=position, path=path)
         damage = Damage(path, position, position, error, None, None)
-        yield DamagedPlace(Finding.of_damage(damage, log.topic, log.partition))
+        yield Finding.of_damage(damage, log.topic, log.partition)

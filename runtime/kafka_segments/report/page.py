@@ -21,8 +21,8 @@ from kafka_segments.report import page_tables, words
 from kafka_segments.report.bins import SizeBins, TimeBins, TimeWindow
 from kafka_segments.report.chart_svg import svg_of
 from kafka_segments.report.charts import Chart, bar_chart, codec_chart, time_chart
-from kafka_segments.report.log_charts import damage_chart, log_charts
-from kafka_segments.report.log_summary import LogSummary
+from kafka_segments.report.log_charts import damage_chart, log_charts, shown_segments
+from kafka_segments.report.log_summary import MAX_PLACES, LogSummary
 from kafka_segments.report.next_steps import next_steps
 from kafka_segments.report.report_totals import LogRow, ReportTotals
 
@@ -30,6 +30,7 @@ __all__ = ["PageFacts", "page_of"]
 
 _NUM_TOPICS = 7
 _REST = "(the rest)"
+_MAX_ROWS = 60  # of a table of one log
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,13 @@ def page_of(totals: ReportTotals, facts: PageFacts) -> str:
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
     is_one, rest = len(totals.rows) == 1, page_tables.not_read(totals, facts.skipped)
     details = [_log_view(row, summary, facts, with_times=not is_one) for row, summary in totals.details]
-    anchors = {id(place.finding): anchor for view in details for place, anchor in view["anchors"]}
+    anchors = {id(one): anchor for view in details for one, anchor in view["anchors"]}
     return environment.get_template("page.html").render(
         style=Markup(style),
         style_digest=digest,
         facts=facts,
         totals=totals,
-        rows=page_tables.partition_rows(totals, {view["row"].anchor for view in details}),
+        rows=page_tables.shown_rows(totals),
         tiles=page_tables.tiles(totals),
         verdict=page_tables.verdict(totals, rest),
         headline=page_tables.headline(totals),
@@ -76,7 +77,7 @@ def page_of(totals: ReportTotals, facts: PageFacts) -> str:
         steps=next_steps(
             facts.paths,
             is_damaged=bool(totals.gone) or any(row.num_places for row in totals.rows),
-            is_live=any(row.is_live for row in totals.rows),
+            is_live=any(row.log.end.is_live for row in totals.rows),
         ),
         cards=page_tables.partition_cards(totals, anchors),
         over_time=_over_time(totals.times, _topics(totals)),
@@ -101,9 +102,16 @@ def _environment() -> jinja2.Environment:
         "size": words.bytes_words,
         "time": words.time_words,
         "duration": words.duration_words,
+        "content": words.content_words,
+        "hex": words.hex_lines,
         "svg": svg_of,
     }
-    environment.globals["plural"] = words.plural
+    environment.globals |= {
+        "plural": words.plural,
+        "left_out": page_tables.left_out,
+        "offsets": page_tables.offset_words,
+        "max_rows": _MAX_ROWS,
+    }
     return environment
 
 
@@ -142,26 +150,16 @@ def _over_time(times: TimeBins, topics: dict[str, TimeBins]) -> dict[str, Any]:
         rows += [(start, *sums) for start, sums in zip(starts, found, strict=True) if any(sums)]
         names = [topic for topic, own in counts.items() if any(records for records, _size in own)]
         eras.append((window, sum(records for records, _size in found), names, charts))
-    cells = [
-        (words.time_words(start), words.number_words(records), words.bytes_words(size))
-        for start, records, size in sorted(rows)
-    ]
-    return {"eras": eras, "rows": cells, "num_without": times.num_without}
+    return {"eras": eras, "rows": sorted(rows), "num_without": times.num_without}
 
 
 def _codecs(totals: ReportTotals) -> dict[str, Any]:
-    rows, bars = [], []
+    """Return the name, the totals and the estimated decompressed bytes of each codec, and a chart of them."""
+    rows = []
     for codec, one in sorted(totals.codecs.items()):
-        name, ratio = codec_name(codec), one.ratio
-        whole = None if ratio is None else one.num_bytes + round(one.num_payload_bytes * (ratio - 1))
-        numbers = [one.num_batches, one.num_records, one.num_sampled]
-        batches, records, sampled = map(words.number_words, numbers)
-        shown_ratio = "1 (as it is)" if codec == 0 else "-" if ratio is None else f"{ratio:.2f}"
-        estimate = "-" if whole is None else words.bytes_words(whole)
-        rows.append(
-            (name, batches, records, words.bytes_words(one.num_bytes), shown_ratio, estimate, sampled)
-        )
-        bars.append((name, one.num_bytes, whole))
+        more = None if one.ratio is None else round(one.num_payload_bytes * (one.ratio - 1))
+        rows.append((codec_name(codec), one, None if more is None else one.num_bytes + more))
+    bars = [(name, one.num_bytes, whole) for name, one, whole in rows]
     return {"rows": rows, "chart": codec_chart("Bytes by codec", bars) if bars else None}
 
 
@@ -184,7 +182,7 @@ def _sizes(sizes: SizeBins, records: SizeBins) -> dict[str, Any]:
 
 def _log_view(row: LogRow, summary: LogSummary, facts: PageFacts, *, with_times: bool) -> dict[str, Any]:
     """Return what the page shows of one log; its records over time unless it is the only one."""
-    anchors = [(place, f"{row.anchor}-damage-{at}") for at, place in enumerate(summary.places)]
+    anchors = [(one, f"{row.anchor}-damage-{at}") for at, one in enumerate(summary.damage[:MAX_PLACES])]
     times = _over_time(summary.times, {summary.name: summary.times})
     return {
         "row": row,
@@ -196,12 +194,8 @@ def _log_view(row: LogRow, summary: LogSummary, facts: PageFacts, *, with_times:
             *(chart for *_era, charts in times["eras"] for chart in charts[:1] if with_times),
         ],
         "damage_chart": damage_chart(summary, anchors),
-        "places": [page_tables.place_view(place, anchor) for place, anchor in anchors],
-        "segments": page_tables.segment_rows(summary),
-        "transactions": page_tables.transaction_rows(summary),
-        "producers": page_tables.producer_rows(summary),
-        "epochs": page_tables.epoch_rows(summary),
+        "segments": shown_segments(summary),
+        "noted_epochs": {one.epoch: one.start_offset for one in summary.log.leader_epochs},
         "horizons": page_tables.horizon_facts(summary, facts.made_at),
-        "messages": page_tables.message_rows(summary),
         "with_payload": facts.with_payload,
     }

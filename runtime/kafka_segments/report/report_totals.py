@@ -15,8 +15,9 @@ from functools import partial
 
 from kafka_segments.errors import KafkaFormatError, TransactionInDoubtError
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, copy_words, lost_spans, worst_first
+from kafka_segments.log.model import PartitionLog
 from kafka_segments.report.bins import SizeBins, TimeBins
-from kafka_segments.report.log_summary import LogSummary
+from kafka_segments.report.log_summary import MAX_PLACES, LogSummary
 from kafka_segments.report.next_steps import MAX_DUMPS
 from kafka_segments.report.payload_samples import CodecTotals
 
@@ -33,9 +34,7 @@ class LogRow:
 
     Attributes:
         name: of the partition.
-        topic: name.
-        partition: number.
-        num_segments: of its log.
+        log: as it was listed.
         size: bytes of their files.
         num_batches: sound entries.
         num_records: data records.
@@ -50,17 +49,13 @@ class LogRow:
         num_lost: offsets that are known to be lost.
         num_absent: offsets without a record that are not lost.
         num_findings: what else is wrong.
-        is_live: a broker has it open.
         anchor: id of its section in the page; empty without one.
-        places: its directories, or the file.
         verdict: what is lost of it, in words; empty if nothing is wrong.
         lost: the first offsets that are lost, as first offset and offset after the last one.
     """
 
     name: str
-    topic: str
-    partition: int
-    num_segments: int
+    log: PartitionLog
     size: int
     num_batches: int
     num_records: int
@@ -75,11 +70,14 @@ class LogRow:
     num_lost: int
     num_absent: int
     num_findings: int
-    is_live: bool
     anchor: str
-    places: Sequence[str]
     verdict: str
     lost: Sequence[tuple[int, float]]
+
+    @property
+    def places(self) -> Sequence[str]:
+        """Its directories, or the file."""
+        return self.log.copies if self.log.topic else [self.log.pieces[0].segment.path]
 
     @property
     def is_wrong(self) -> bool:
@@ -146,21 +144,20 @@ class ReportTotals:
         self.status = max(self.status, int(bool(self.gone)))
 
     def _add_findings(self, summary: LogSummary, row: LogRow) -> None:
-        found = [*(one.finding for one in summary.places), *summary.findings]
-        for one in found:
-            self._count(label_of(one), one.kind, 1)
+        for one in (*summary.damage[:MAX_PLACES], *summary.findings):
+            self._count(one)
             # The number breaks ties: of those that are as bad, the first ones are kept.
             entry = -worst_first(one), -self.num_findings.total(), row, one
             keep = heapq.heappush if len(self._findings) < _MAX_FINDINGS else heapq.heappushpop
             keep(self._findings, entry)
-        for kind, number in summary.more_places.items():
-            self._count(kind.value, kind, number)
+        for one in summary.damage[MAX_PLACES:]:
+            self._count(one)
 
-    def _count(self, label: str, kind: Kind, number: int) -> None:
-        self.num_findings[label] += number
-        if kind is Kind.NOT_OPENED:
+    def _count(self, finding: Finding) -> None:
+        self.num_findings[label_of(finding)] += 1
+        if finding.kind is Kind.NOT_OPENED:
             self.status = 2
-        elif kind in _WRONG:
+        elif finding.kind in _WRONG:
             self.status = max(self.status, 1)
 
     @property
@@ -174,7 +171,7 @@ class ReportTotals:
         """The logs to show in detail: those with something wrong first."""
         return sorted(
             ((self.rows[-order - 1], summary) for _wrong, _size, order, summary in self._details),
-            key=lambda one: (not one[0].is_wrong, one[0].topic, one[0].partition),
+            key=lambda one: (not one[0].is_wrong, one[0].log.topic, one[0].log.partition),
         )
 
     @property
@@ -182,7 +179,7 @@ class ReportTotals:
         """The topics by bytes, the largest first."""
         sizes: Counter[str] = Counter()
         for row in self.rows:
-            topic = row.topic or row.name
+            topic = row.log.topic or row.name
             sizes[topic if topic in self.topics else OTHER_TOPICS] += row.size
         return [topic for topic, _size in sizes.most_common()]
 
@@ -202,12 +199,10 @@ def _row(summary: LogSummary, anchor: str) -> LogRow:
     lasts = [one.last_timestamp for one in segments if one.last_timestamp is not None]
     not_wrong = (*LEFT_OUT_KINDS, Kind.REMARK)
     findings = [one for one in summary.findings if one.kind not in not_wrong]
-    wrong = [one for one in (*summary.damage_findings, *findings) if one.kind is not Kind.PENDING]
+    wrong = [one for one in (*summary.damage, *findings) if one.kind is not Kind.PENDING]
     return LogRow(
         summary.name,
-        log.topic,
-        log.partition,
-        len(segments),
+        log,
         sum(one.size for one in segments),
         sum(one.num_batches for one in segments),
         sum(one.num_records for one in segments),
@@ -222,9 +217,7 @@ def _row(summary: LogSummary, anchor: str) -> LogRow:
         sum(end - first for first, end in summary.lost),
         sum(one.num_absent for one in segments),
         len(findings),
-        log.end.is_live,
         anchor,
-        log.copies if log.topic else [segments[0].path],
         copy_words(summary.name, wrong, log.noted.end[0]) if wrong else "",
         lost_spans(wrong)[:MAX_DUMPS],
     )

@@ -277,6 +277,11 @@ class TransactionSpans:
         entry = STATES.index(state), span.last_offset - span.first_offset, next(self._number), span
         (heapq.heappush if len(self._kept) < _MAX_TRANSACTIONS else heapq.heappushpop)(self._kept, entry)
 
+    def listed(self, most: int) -> list[TransactionSpan]:
+        """Return some of the kept ones: first those that are not committed, then by duration."""
+        ordered = sorted(self.kept, key=lambda one: (-STATES.index(one.state), -(one.duration_ms or 0)))
+        return ordered[:most]
+
     @property
     def kept(self) -> Sequence[TransactionSpan]:
         """The most notable ones: in doubt, open, aborted, then the longest committed ones; by offset."""
