@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -29,6 +29,7 @@ from tests.verify.test_plants import verified
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.cli.main import main
 from kafka_segments.core.io.storage import open_source
+from kafka_segments.core.segment.columnar import record_objects
 from kafka_segments.core.segment.records import batch_records
 from kafka_segments.errors import MissingExtraError, SegmentOrderError
 from kafka_segments.search.conditions import Conditions
@@ -167,11 +168,14 @@ def like_kafka(dice: Random, data: bytes) -> str:
     path = _written(data) / "topic-0" / NAME
     words = ["dump", "--like-kafka", "--files", str(path), *dice.choice(OPTIONS)]
     printed = []
-    for many in (0, 1 << 40):
-        with mock.patch.multiple(batch_records, _MANY=many, _FEW=0), _standard_output() as out:
+    for many, few in ((0, 0), (0, 3), (1 << 40, 0)):
+        with ExitStack() as stack:
+            stack.enter_context(mock.patch.object(batch_records, "_MANY", many))
+            stack.enter_context(mock.patch.object(record_objects, "_FEW", few))
+            out = stack.enter_context(_standard_output())
             status = main(words)
         printed.append((status, out.getvalue()))
-    assert printed[0] == printed[1]
+    assert printed[0] == printed[1] == printed[2]
     assert printed[0][0] in (0, 1)
     return ("whole", "ended")[printed[0][0]]
 

@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 def break_blocks(monkeypatch: pytest.MonkeyPatch, *bad: int) -> list[tuple[int, int]]:
     """Let reads fail wherever they touch one of these blocks; returns the calls as they come."""
     true_pread: Callable[[int, int, int], bytes] = os.pread
-    true_preadv: Callable[[int, list[memoryview], int], int] = os.preadv
+    true_preadv: Callable[..., int] = os.preadv
     calls = []
 
     def touch(position: int, size: int) -> None:
@@ -43,9 +43,9 @@ def break_blocks(monkeypatch: pytest.MonkeyPatch, *bad: int) -> list[tuple[int, 
         touch(position, size)
         return true_pread(descriptor, size, position)
 
-    def preadv(descriptor: int, views: list[memoryview], position: int) -> int:
+    def preadv(descriptor: int, views: list[memoryview], position: int, *flags: int) -> int:
         touch(position, sum(map(len, views)))
-        return true_preadv(descriptor, views, position)
+        return true_preadv(descriptor, views, position, *flags)
 
     monkeypatch.setattr(os, "pread", pread)
     monkeypatch.setattr(os, "preadv", preadv)

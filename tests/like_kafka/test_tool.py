@@ -47,7 +47,7 @@ def compare(runs: Sequence[Sequence[str]], folder: Path, monkeypatch: pytest.Mon
     Where Java's memory was not enough for a length that a damaged message claims, ours goes on.
     """
     answers = asked(runs, folder)
-    monkeypatch.setattr(batch_records, "_FEW", 0)
+    monkeypatch.setattr(f"{DECODER}._FEW", 0)
     for many in (0, 1 << 40):
         monkeypatch.setattr(batch_records, "_MANY", many)
         for run, expected in zip(runs, answers, strict=True):
@@ -318,7 +318,7 @@ def test_without_arrow_it_says_so_and_prints_the_same(
     (tmp_path / "0.log").write_bytes(PLAIN + HEADERS)
     run = ["--files", "0.log", "--print-data-log"]
     monkeypatch.setattr(batch_records, "_MANY", 0)
-    monkeypatch.setattr(batch_records, "_FEW", 0)
+    monkeypatch.setattr(f"{DECODER}._FEW", 0)
     expected = ours(run, tmp_path)
     hide(monkeypatch)
     found = ours(run, tmp_path)

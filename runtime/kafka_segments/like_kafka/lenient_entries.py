@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_segments.core import formats
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
@@ -55,13 +56,34 @@ class EntryFrame:
         return self.position + self.prefix.len_entry
 
 
-@dataclass(frozen=True, slots=True)
-class OldRecord:
-    """A message of magic 0 or 1 with what a wrapper decides: its offset and timestamp."""
+class OldRecord(NamedTuple):
+    """A message of magic 0 or 1 with what a wrapper decides; missing parts are None.
+
+    Attributes:
+        offset: its offset.
+        timestamp: its timestamp.
+        crc: as stored.
+        is_valid: whether that is the checksum of its bytes.
+        len_key: as stored, negative for null.
+        len_value: as stored, negative for null.
+        key: None for null, too.
+        value: None for null, too.
+    """
 
     offset: int
     timestamp: int
-    message: Message
+    crc: int
+    is_valid: bool
+    len_key: int | None
+    len_value: int | None
+    key: bytes | None
+    value: bytes | None
+
+    @classmethod
+    def of(cls, message: Message, offset: int, timestamp: int) -> OldRecord:
+        """Make it of a message that was read leniently."""
+        sizes = message.len_key, message.len_value
+        return cls(offset, timestamp, message.crc, message.is_valid, *sizes, message.key, message.value)
 
 
 class EntryReader:
@@ -208,10 +230,16 @@ class EntryReader:
         Raises:
             KafkaFormatError: before the first one if a wrapper cannot be opened, else after those before.
         """
+        sound = self._rows.message(batch) if self._rows is not None and batch.crc_valid else None
+        # Any negative size stands for null, and is printed as it is stored.
+        if sound is not None and sound.key is not None and sound.value is not None:
+            sizes = len(sound.key), len(sound.value)
+            yield OldRecord(sound.offset, sound.timestamp, batch.crc, True, *sizes, sound.key, sound.value)
+            return
         body = read_payload(self._bytes, batch)
         if batch.compression == "none":
             message = formats.read_message_leniently(body)
-            yield OldRecord(batch.last_offset, message.timestamp, message)
+            yield OldRecord.of(message, batch.last_offset, message.timestamp)
             return
         check_codec(batch)
         wrapper = Messages(batch, body, max_decompressed=DEFAULT_MAX_DECOMPRESSED, check_crc=False)
@@ -222,4 +250,5 @@ class EntryReader:
                 detail = f"the message of offset {offset} inside a wrapper is compressed itself"
                 raise DecompressionError(detail, position=batch.position, path=batch.path)
             is_overridden = is_append_time and message.magic == 1
-            yield OldRecord(offset, batch.max_timestamp if is_overridden else message.timestamp, message)
+            timestamp = batch.max_timestamp if is_overridden else message.timestamp
+            yield OldRecord.of(message, offset, timestamp)

@@ -160,24 +160,23 @@ class _Log:
         is_parsed = not isinstance(printed.texts, tuple)
         try:
             for record in self._reader.old_records(header):
-                message = record.message
                 if record.offset != self._next_offset:
                     self._note_gap(record.offset)
                 self._next_offset = record.offset + 1
                 if is_parsed:
-                    self._reader.take_message(header, message.key, message.value)
+                    self._reader.take_message(header, record.key, record.value)
                 if printed.has_metadata:
-                    if message.len_key is None or message.len_value is None:
+                    if record.len_key is None or record.len_value is None:
                         raise _cut(header, record)
                     pieces.append(
                         f"| offset: {record.offset} {header.timestamp_type}: {record.timestamp}"
-                        f" keySize: {message.len_key} valueSize: {message.len_value}"
-                        f" isValid: {_flag(message.is_valid)} crc: {message.crc}"
+                        f" keySize: {record.len_key} valueSize: {record.len_value}"
+                        f" isValid: {_flag(record.is_valid)} crc: {record.crc}"
                     )
                 if printed.has_contents:
-                    if message.len_value is None or (message.len_value >= 0 and message.value is None):
+                    if record.len_value is None or (record.len_value >= 0 and record.value is None):
                         raise _cut(header, record)
-                    pieces.append(self._contents(record.offset, message.key, message.value))
+                    pieces.append(self._contents(record.offset, record.key, record.value))
                 pieces.append("\n")
                 self._output.write("".join(pieces))
                 pieces.clear()

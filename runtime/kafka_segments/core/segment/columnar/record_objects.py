@@ -25,7 +25,7 @@ from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS, R
 from kafka_segments.core.segment.scan.entry_rows import row_of
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.walk import Walk
-from kafka_segments_generated.columns import kafka_log_segment, kafka_record
+from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
 __all__ = ["RowDecoder"]
 
@@ -41,8 +41,10 @@ class RowDecoder:
     def __init__(self) -> None:
         schema = schema_of(["offset", "timestamp_ms", "key", "value", "headers"])
         capacity = Capacity(_NUM_ROWS, _NUM_BYTES, _NUM_ROWS)
-        self._decoder = RecordDecoder(kafka_record, schema, capacity=capacity, max_items=MAX_NUM_HEADERS)
-
+        self._decoder, self._messages = (
+            RecordDecoder(module, schema, capacity=capacity, max_items=MAX_NUM_HEADERS)
+            for module in (kafka_record, kafka_message_legacy)
+        )
         self._walk: Walk | None = None
         self._ahead: dict[int, list[Body]] = {}  # by the position of a batch
         self._end = -1  # of the last one that was asked for
@@ -68,8 +70,7 @@ class RowDecoder:
         self._decoder.max_items = max_items
         count = batch.num_records or 0
         if count < _SMALL and batch.compression == "none":
-            is_next, self._end = batch.position == self._end, batch.end_position
-            found = self._ahead.pop(batch.position, None) or self._decoded_ahead(batch, is_next=is_next)
+            found = self._found(batch)
             if found is not None:
                 yield found
                 return None
@@ -80,30 +81,38 @@ class RowDecoder:
         data = pa.py_buffer(payload).address, len(payload)
         bases = np.array([batch.base_offset or 0])
         steps = self._decoder.decode(data, (address_of(head), len(head)), spans)
-        stopped = yield from self._flushed(steps, lambda _start, count: np.repeat(bases, count))
+        stopped = yield from _flushed(self._decoder, steps, lambda _start, count: np.repeat(bases, count))
         return None if stopped is None else stopped.start
 
-    def _decoded_ahead(self, batch: Batch, *, is_next: bool) -> list[Body] | None:
-        """Decode a batch together with those after it; return its records, None if it is decoded alone."""
-        self._ahead.clear()
-        if not is_next:
-            return None
-        table = None if self._walk is None else self._walk.table
-        if self._walk is None or table is None:
-            return None
+    def message(self, batch: Batch) -> Body | None:
+        """Return the record of a message without a wrapper; None if it is to be read from its bytes."""
+        found = self._found(batch)
+        return found[0] if found else None
+
+    def _found(self, batch: Batch) -> list[Body] | None:
+        """Return the records of a batch that is decoded with others; None if it is decoded alone."""
+        is_next, self._end = batch.position == self._end, batch.end_position
+        if batch.position not in self._ahead:
+            self._ahead.clear()
+            if is_next and self._walk is not None and self._walk.table is not None:
+                self._decode_ahead(self._walk, self._walk.table, batch)
+        return self._ahead.pop(batch.position, None)
+
+    def _decode_ahead(self, walk: Walk, table: EntryTable, batch: Batch) -> None:
+        """Decode a batch together with those after it."""
         row = bisect_left(table.values("position"), batch.position)
-        rows = _small_rows(table, row)
+        rows, counts = _small_rows(table, row)
         if len(rows) < 2 or table.value(row, "position") != batch.position:
-            return None
-        counts, bases = table.column("num_records")[rows], table.column("base_offset")[rows]
-        data = address_of(memoryview(self._walk.window)), len(self._walk.window)
-        spans = table.spans(rows, self._walk.window_position)
+            return
+        data = address_of(memoryview(walk.window)), len(walk.window)
+        spans = table.spans(rows, walk.window_position)
         if spans[0, 0] < 0 or spans[-1, 1] > data[1]:
-            return None
-        steps = self._decoder.decode(data, (address_of(table.memory), len(table.memory)), spans)
-        all_bases = np.repeat(bases, counts)
+            return
+        decoder = self._decoder if batch.magic >= 2 else self._messages
+        steps = decoder.decode(data, (address_of(table.memory), len(table.memory)), spans)
+        bases = np.repeat(table.column("base_offset")[rows], counts)
         found: list[Body] = []
-        flushed = self._flushed(steps, lambda start, count: all_bases[start : start + count])
+        flushed = _flushed(decoder, steps, lambda start, count: bases[start : start + count])
         while True:
             try:
                 found.extend(next(flushed))
@@ -114,34 +123,38 @@ class RowDecoder:
         places = table.column("position")[rows[:num_sound]].tolist()
         parts = (found[start:end] for start, end in zip([0, *ends], ends, strict=False))
         self._ahead = dict(zip(places, parts, strict=True))
-        return self._ahead.pop(batch.position, None)
-
-    def _flushed(
-        self, steps: Generator[pa.RecordBatch, None, Stop | None], bases: Callable[[int, int], Any]
-    ) -> Generator[Iterable[Body], None, Stop | None]:
-        """Yield the records of steps; `bases` gives the base offsets of so many of them, from one on."""
-        num_done = 0
-        while True:
-            try:
-                rows = next(steps)
-            except StopIteration as stop:
-                stopped: Stop | None = stop.value
-                break
-            yield _bodies(rows, bases(num_done, len(rows)))
-            num_done += len(rows)
-        for rows in self._decoder.flush():
-            yield _bodies(rows, bases(num_done, len(rows)))
-        return stopped
 
 
-def _small_rows(table: EntryTable, first: int) -> Any:
-    """Return a row and those after it, as long as they are small batches of records as they are."""
+def _flushed(
+    decoder: RecordDecoder,
+    steps: Generator[pa.RecordBatch, None, Stop | None],
+    bases: Callable[[int, int], Any],
+) -> Generator[Iterable[Body], None, Stop | None]:
+    """Yield the records of steps; `bases` gives the base offsets of so many of them, from one on."""
+    num_done = 0
+    while True:
+        try:
+            rows = next(steps)
+        except StopIteration as stop:
+            stopped: Stop | None = stop.value
+            break
+        yield _bodies(rows, bases(num_done, len(rows)))
+        num_done += len(rows)
+    for rows in decoder.flush():
+        yield _bodies(rows, bases(num_done, len(rows)))
+    return stopped
+
+
+def _small_rows(table: EntryTable, first: int) -> tuple[Any, Any]:
+    """Return a row and those after it, small uncompressed entries alike, and how many records each has."""
     rows = np.arange(first, min(len(table), first + _NUM_ROWS))
-    counts = table.column("num_records")[rows]
-    is_small = table.is_batch()[rows] & (table.column("codec")[rows] == 0) & (counts > 0) & (counts < _SMALL)
-    is_small &= (table.column("is_control")[rows] == 0) & (np.cumsum(counts) <= _NUM_ROWS)
-    others = np.flatnonzero(~is_small)
-    return rows[: others[0]] if len(others) else rows
+    contents, is_batch = table.column("content")[rows], table.is_batch()[rows]
+    counts = np.where(is_batch, table.column("num_records")[rows], 1)
+    is_small = (contents == contents[:1]) & (table.column("codec")[rows] == 0)
+    is_small &= (counts > 0) & (counts < _SMALL) & (np.cumsum(counts) <= _NUM_ROWS)
+    is_small &= ~is_batch | (table.column("is_control")[rows] == 0)
+    count = int(np.argmin(is_small)) if not is_small.all() else len(rows)
+    return rows[:count], counts[:count]
 
 
 def _bodies(rows: pa.RecordBatch, bases: Any) -> Iterator[Body]:

@@ -68,6 +68,10 @@ class Rows(Protocol):
         """
         ...
 
+    def message(self, batch: Batch) -> formats.Body | None:
+        """Return the record of a sound message without a wrapper; None if it is to be read from its bytes."""
+        ...
+
     def follow(self, walk: Any) -> None:
         """Decode ahead the batches of a walk, which are asked for in its order."""
         ...
@@ -94,6 +98,11 @@ class ManyRows:
         if rows is not None and self._walk is not None:
             rows.follow(self._walk)
         return rows
+
+    def message(self, batch: Batch) -> formats.Body | None:
+        self._num_records += 1
+        is_worth_it = self._num_records > _MANY and self._rows is not None
+        return self._rows.message(batch) if is_worth_it and self._rows is not None else None
 
     def follow(self, walk: Any) -> None:
         self._walk = walk
