@@ -104,11 +104,12 @@ class RowDecoder:
         rows, counts = _small_rows(table, row)
         if len(rows) < 2 or table.value(row, "position") != batch.position:
             return
-        data = address_of(memoryview(walk.window)), len(walk.window)
+        size = len(walk.window)
         spans = table.spans(rows, walk.window_position)
-        if spans[0, 0] < 0 or spans[-1, 1] > data[1]:
+        if spans[0, 0] < 0 or spans[-1, 1] > size:
             return
         decoder = self._decoder if batch.magic >= 2 else self._messages
+        data = address_of(memoryview(walk.window)), size
         steps = decoder.decode(data, (address_of(table.memory), len(table.memory)), spans)
         bases = np.repeat(table.column("base_offset")[rows], counts)
         found: list[Body] = []

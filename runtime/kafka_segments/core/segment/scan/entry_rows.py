@@ -56,8 +56,8 @@ def batch_of(
         previous_offset: the last sound offset before it.
         crc_valid: whether its checksum is right; None if that was not verified.
     """
-    width, content = kafka_log_segment.WIDTH, kafka_log_segment.CONTENTS[entries.value(row, "content")]
-    numbers = entries.memory[row * width : (row + 1) * width].tolist()
+    content = kafka_log_segment.CONTENTS[entries.value(row, "content")]
+    numbers = entries.part(row, row + 1).memory.tolist()
     of = dict(zip(kafka_log_segment.BATCH_COLUMNS, numbers, strict=True))
     base, timestamp, kind = of["base_offset"], of["max_timestamp"], of["timestamp_type"]
     last, further = base, dict[str, Any]()

@@ -268,7 +268,7 @@ def with_offsets(
 
 
 class Readable(Protocol):
-    """What has the bytes of a segment."""
+    """Reader of the bytes of a segment."""
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         """Return bytes at a position."""

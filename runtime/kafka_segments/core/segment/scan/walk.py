@@ -99,7 +99,7 @@ class Walk:
 
     @property
     def window_position(self) -> int:
-        """Where they are in the source."""
+        """Position of `window` in the source."""
         return self._headers.window_position
 
     def _batches(self, entries: EntryTable) -> Iterator[Batch]:

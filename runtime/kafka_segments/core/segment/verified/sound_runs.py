@@ -230,26 +230,28 @@ def joined(pieces: Iterable[Found]) -> Iterator[Found]:
 def _pieces(source: Source) -> Iterator[Found]:
     """Yield runs that are not joined yet."""
     folder = RunFolder()
-    held: SoundRun | RefusedEntry | None = None  # the last of a table: damage of its records may follow
+    held: SoundRun | None = None  # the last of a table: damage of its records may follow
     for event in iter_verified(source, max_decompressed=_MAX_DECOMPRESSED, max_read=_MAX_READ):
-        if isinstance(event, Damage) and isinstance(held, SoundRun) and event.position == held.position:
+        if isinstance(event, Damage) and held is not None and event.position == held.position:
             error = event.error
-            if not (isinstance(error, DecompressionError) and error.is_bound):
-                reason = f"its records cannot be read, though its checksum is right: {error.detail}"
-                held = RefusedEntry(held.position, held.end_position, held.first, held.last, reason)
+            if isinstance(error, DecompressionError) and error.is_bound:
+                continue
+            reason = f"its records cannot be read, though its checksum is right: {error.detail}"
+            yield RefusedEntry(held.position, held.end_position, held.first, held.last, reason)
+            held = None
             continue
         if held is not None:
-            yield held
+            yield _sound(held)
             held = None
         if isinstance(event, VerifiedTable):
             for run in folder.runs(event):
                 if held is not None:
-                    yield held
-                held = _sound(run)
+                    yield _sound(held)
+                held = run
         else:
             yield event
     if held is not None:
-        yield held
+        yield _sound(held)
 
 
 def _sound(run: SoundRun) -> SoundRun | RefusedEntry:
