@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.beside.index_files import AbortedTxn, read_transaction_index
 from kafka_segments.errors import NotingFaults
 from kafka_segments.log.opening import open_file
-from kafka_segments.salvage.batches import batches_in, stretches_in
+from kafka_segments.salvage.batches import BatchHead, batches_in, stretches_in
 from kafka_segments.salvage.ledger import COVERED, Fate, Ledger, ResultPiece, SoundStretch, Status
 from kafka_segments.salvage.source_files import SourceFile, SourceFiles
 
@@ -33,15 +32,8 @@ Outvoted = tuple[int, int, int]
 """A batch in whose place most copies have another: number of its file, first and last offset."""
 
 
-class _Taken(NamedTuple):
-    """A batch of the result, where it was copied from."""
-
-    piece: ResultPiece
-    position: int
-    size: int
-    first: int
-    last: int
-
+_Taken = tuple[ResultPiece, BatchHead]
+"""A batch of the result, and the piece that it is copied with."""
 
 _Votes = dict[_Taken, dict[bytes, set[int]]]
 """Of batches of the result: what other copies have in their place, and which copies that are."""
@@ -62,8 +54,8 @@ def compare_covered(ledger: Ledger, files: SourceFiles, num_copies: int) -> set[
             for fate in _fates_of(ledger, files, stretch, votes):
                 ledger.add_fate(fate)
     return {
-        (taken.piece.file, taken.first, taken.last)
-        for taken, others in votes.items()
+        (piece.file, head.first, head.last)
+        for (piece, head), others in votes.items()
         if max(map(len, others.values())) * 2 > num_copies
     }
 
@@ -92,18 +84,18 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch, votes: 
     source, copy = files.source(stretch.file), files[stretch.file].copy
     for one in stretches_in(source, stretch):
         below = None  # the last batch of the result that ends below this one
-        while taken is not None and taken.last < one.last:
+        while taken is not None and taken[1].last < one.last:
             below, taken = taken, next(taken_batches, None)
-        if taken is not None and (taken.last, taken.size) == (one.last, one.size):
-            piece, position = taken.piece, taken.position
-            if _is_equal(source, one.position, files.source(piece.file), position, one.size):
-                to_position = piece.to_position + position - piece.position
+        if taken is not None and (taken[1].last, taken[1].size) == (one.last, one.size):
+            piece, head = taken
+            if _is_equal(source, one.position, files.source(piece.file), head.position, one.size):
+                to_position = piece.to_position + head.position - piece.position
                 yield one.fate(Status.SAME, "", piece.segment, to_position)
                 continue
-        rival = below if taken is None or taken.first > one.last else taken
-        is_other = rival is not None and files[rival.piece.file].copy != copy
+        rival = below if taken is None or taken[1].first > one.last else taken
+        is_other = rival is not None and files[rival[0].file].copy != copy
         is_counted = is_other and not stretch.doubt and len(votes) < _MAX_VOTES
-        if rival is not None and rival.last >= one.first and is_counted:
+        if rival is not None and rival[1].last >= one.first and is_counted:
             digest = hashlib.sha256(source.read(one.position, one.size)).digest()
             votes.setdefault(rival, {}).setdefault(digest, set()).add(copy)
         yield one.fate(Status.QUARANTINED, stretch.doubt or "the result has other batches at its offsets")
@@ -111,8 +103,7 @@ def _fates_of(ledger: Ledger, files: SourceFiles, stretch: SoundStretch, votes: 
 
 def _taken_from(ledger: Ledger, files: SourceFiles, offset: int) -> Iterator[_Taken]:
     for piece in ledger.pieces(offset):
-        for head in batches_in(files.source(piece.file), piece):
-            yield _Taken(piece, head.position, head.end_position - head.position, head.first, head.last)
+        yield from ((piece, head) for head in batches_in(files.source(piece.file), piece))
 
 
 def without_markers(ledger: Ledger, files: SourceFiles, num_copies: int) -> dict[Outvoted, str]:

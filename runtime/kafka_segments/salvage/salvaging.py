@@ -217,11 +217,10 @@ def _notes_on_ids(copies: Sequence[PartitionCopy]) -> Iterator[str]:
         if all(one.topic_id is None for one in group)
     ]
     if names:
-        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
         yield (
-            f"no source has the topic id (partition.metadata) of {', '.join(names[:_MAX_NAMED])}{more}: a "
-            "KRaft broker puts such a directory aside (-stray); write the file with the id that "
-            "kafka-topics.sh --describe prints"
+            f"no source has the topic id (partition.metadata) of {_listed(names)}: a KRaft "
+            "broker puts such a directory aside (-stray); write the file with the id that kafka-topics.sh "
+            "--describe prints"
         )
 
 
@@ -234,8 +233,12 @@ def _notes_on_gone(places: Places, sources: Sequence[str], copies: Sequence[Part
     gone = (one for root in roots if real_path(root) in given for one in checkpoints.gone_from(root))
     names = sorted({one.rpartition("/")[2] for one in gone} - there)
     if names:
-        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-        yield f"no source has {', '.join(names[:_MAX_NAMED])}{more}, which a broker had when it stopped"
+        yield f"no source has {_listed(names)}, which a broker had when it stopped"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more
 
 
 def _write_rest(hidden: str, named: str, result: Salvaged, properties: Sequence[bytes]) -> None:

@@ -1,6 +1,6 @@
 """Encoding of rows and Arrow data as batches, segments and indexes.
 
 `api` returns bytes, `writer` writes files. These need the extra `arrow`, and say so when they are imported;
-control records and index files also need `construct`. `producer_state` and `plain_indexes` are for programs
-without `arrow`, too.
+control records and index files also need `construct`. `log_writer` and `following` are for programs without
+`arrow`, too.
 """

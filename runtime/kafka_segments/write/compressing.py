@@ -42,15 +42,27 @@ __all__ = ["BatchEncoding", "WrapperEncoding"]
 _LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
 
 
-class _ContentFirst(Encoding):
-    """Common part of encodings that need a batch's content first, in memory of its own."""
+class BatchEncoding(Encoding):
+    """Encoding of compressed batches, and of those whose headers vary in length, compressed or not.
 
-    def __init__(self, options: BatchOptions, start: EncodingStart, *, size_head: int) -> None:
+    For these, `batch_size` counts a header of the greatest length, as the loop cannot know the length
+    beforehand. A batch's content comes first, in memory of its own.
+    """
+
+    def __init__(self, options: BatchOptions, start: EncodingStart, size_head: int | None = None) -> None:
+        size_head = len_head(options.magic) if size_head is None else size_head
         super().__init__(options, start, heads=encoder_loops.HEADS_LATER, size_head=size_head)
         self._content = Memory(min(options.batch_size, _LARGEST_SCRATCH) + size_head)
         self._encoder.write_to(self._content)
         self._memory = Memory(SIZE_PIECE)
         self._used = 0
+        self._count: Compiled | None = None
+        if options.is_experimental:
+            self._count = Compiled(segment_module(options.magic).head_encoder, writes=False)
+            self._counted = new_state()
+            self._count.set("batches", self._encoder.table.reshape(-1))
+            self._count.set("state", self._counted)
+            self._count.set("out", b"")
 
     def _close(self) -> Iterator[EncodedBatches]:
         """Compress the batch in the scratch memory, and append it to the others."""
@@ -75,34 +87,10 @@ class _ContentFirst(Encoding):
         self._used += size
         state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = row + 1, 0, 0
 
-    def _entry_size(self, payload: bytes) -> int:
-        raise NotImplementedError
-
-    def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
-        raise NotImplementedError
-
     def _take(self) -> EncodedBatches:
         heads, data = self._take_heads(), self._memory.hand_out(self._used, self._used)
         self._used = 0
         return EncodedBatches(data, heads)
-
-
-class BatchEncoding(_ContentFirst):
-    """Encoding of compressed batches, and of those whose headers vary in length, compressed or not.
-
-    For these, `batch_size` counts a header of the greatest length, as the loop cannot know the length
-    beforehand.
-    """
-
-    def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
-        super().__init__(options, start, size_head=len_head(options.magic))
-        self._count: Compiled | None = None
-        if options.is_experimental:
-            self._count = Compiled(segment_module(options.magic).head_encoder, writes=False)
-            self._counted = new_state()
-            self._count.set("batches", self._encoder.table.reshape(-1))
-            self._count.set("state", self._counted)
-            self._count.set("out", b"")
 
     def _entry_size(self, payload: bytes) -> int:
         encoder = self._encoder
@@ -128,12 +116,12 @@ class BatchEncoding(_ContentFirst):
             state[encoder_loops.SEQUENCE] = formats.increment_sequence(sequence, delta + 1)
 
 
-class WrapperEncoding(_ContentFirst):
+class WrapperEncoding(BatchEncoding):
     """Encoding of wrappers of magic 0 and 1."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
         self._message = _Message(options)
-        super().__init__(options, start, size_head=self._message.size(b""))
+        super().__init__(options, start, self._message.size(b""))
         self._encoder.state[encoder_loops.IS_WRAPPER] = 1
         self._encoder.state[encoder_loops.IS_RELATIVE] = int(options.magic == 1)
 

@@ -9,7 +9,6 @@ their headers.
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from kafka_segments.core.formats.building import (
     build_producer_snapshot,
     build_transaction_index,
 )
+from kafka_segments.core.formats.file_names import SEGMENT_NAME
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io import outputs
 from kafka_segments.core.io.new_outputs import write_beside
@@ -53,7 +53,7 @@ def base_offset_of(path: str) -> int | None:
     Raises:
         OptionError: an offset that is too large.
     """
-    found = re.fullmatch(r"([0-9]{20})\.log", os.path.basename(path))
+    found = SEGMENT_NAME.fullmatch(os.path.basename(path))
     if found and int(found[1]) > MAX_LONG:
         raise OptionError("the offset in its name is above 2^63 - 1", path=path)
     return int(found[1]) if found else None

@@ -57,8 +57,8 @@ class ConversionReport:
         num_damaged: damaged regions, of which sound records were used.
         num_records: records that were rewritten.
         num_skipped: records that were left out at the caller's request.
-        num_records_copied: records in copied entries, as far as these have a count.
         num_bytes: bytes written.
+        num_records_copied: records in copied entries, as far as these have a count.
         losses: what was lost, by name.
     """
 
@@ -68,9 +68,9 @@ class ConversionReport:
     num_dropped: int = 0
     num_damaged: int = 0
     num_records: int = 0
-    num_records_copied: int = 0
     num_skipped: int = 0
     num_bytes: int = 0
+    num_records_copied: int = 0
     losses: dict[str, Loss] = field(default_factory=dict)
 
     def lose(self, what: str, num: int, first_offset: int, last_offset: int | None = None) -> None:
@@ -86,7 +86,9 @@ class ConversionReport:
     def to_jsonl(self) -> str:
         """Return the report as JSON lines: `{"type":"loss",...}` for each loss, and one for the whole."""
         lines: list[dict[str, Any]] = [{"type": "loss"} | asdict(loss) for loss in self._ordered()]
-        lines.append({"type": "conversion", **{name: getattr(self, name) for name in _COUNTS}})
+        counts = asdict(self)
+        del counts["losses"]
+        lines.append({"type": "conversion"} | counts)
         return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
     def to_text(self) -> str:
@@ -107,16 +109,3 @@ class ConversionReport:
 
     def _ordered(self) -> list[Loss]:
         return [self.losses[what] for what in LOSSES if what in self.losses]
-
-
-_COUNTS = (
-    "num_entries",
-    "num_untouched",
-    "num_rewritten",
-    "num_dropped",
-    "num_damaged",
-    "num_records",
-    "num_skipped",
-    "num_bytes",
-    "num_records_copied",
-)
