@@ -15,7 +15,7 @@ from kafka_segments.core.io.filesystem import Handle
 from kafka_segments.core.io.storage import Source, SourceLike, open_source
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.core.segment.records.batch_records import Rows, open_records
-from kafka_segments.core.segment.scan.entry_scan import Readable, read_payload
+from kafka_segments.core.segment.scan.entry_scan import Readable, Scan, read_payload
 from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.transactions.markers import Hear, iter_steps
@@ -298,7 +298,7 @@ class Segment(Handle):
 
     def find_batch(self, base_offset: int, position: int = 0) -> Batch | None:
         """Return the batch with a base offset, by headers from an entry's position on, or None."""
-        for entry in Walk(self._source).entries(position):
+        for entry in Scan(self._source, headers_only=True).entries(position):
             if not isinstance(entry, Batch) or entry.last_offset >= base_offset:
                 return entry if isinstance(entry, Batch) and entry.base_offset == base_offset else None
         return None
