@@ -1,4 +1,4 @@
-"""The two ways in which generated scanners run: as machine code, and interpreted. Both must give the same."""
+"""The two ways in which scanners and the fold of runs work: as machine code, and interpreted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from kafka_segments.core.segment.scan import scanner
+from kafka_segments.core.segment.verified import sound_runs
 from kafka_segments.errors import MissingExtraError
 
 __all__ = ["compiled", "interpreted"]
@@ -14,14 +15,17 @@ __all__ = ["compiled", "interpreted"]
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """Scanners are machine code from the first entry on."""
-    with patch.object(scanner, "_FEW", 0):
+    """Both are machine code from the first entry on."""
+    with patch.object(scanner, "_FEW", 0), patch.object(sound_runs, "_FEW", 0):
         yield
 
 
 @contextmanager
 def interpreted() -> Iterator[None]:
-    """Scanners are interpreted, as where there is no machine code; reading into Arrow is not possible."""
+    """Both are interpreted, as where there is no machine code; reading into Arrow is not possible."""
     missing = MissingExtraError("no machine code", extra="jit")
-    with patch.object(scanner.HeaderScan, "compile", side_effect=missing):
+    with (
+        patch.object(scanner.HeaderScan, "compile", side_effect=missing),
+        patch.object(sound_runs, "Compiled", side_effect=missing),
+    ):
         yield
