@@ -62,11 +62,11 @@ def test_every_constant_of_every_kernel_is_in_its_key(factory, monkeypatch):
     assert keyed.key_of(factory) == before
 
 
-CALL = re.compile(r"load_decoder\(\s*((?:\w+\([^()]*\))?[\w.]+)")
+CALL = re.compile(r"(?:load_decoder|Compiled)\(\s*((?:\w+\([^()]*\))?[\w.]+)")
 
 
 def test_no_kernel_is_left_out():
-    """Every call of `load_decoder` is of a factory in `tools.compiled_functions`."""
+    """All machine code is of factories in `tools.compiled_functions`."""
     known = {factory.__name__ for factory in FACTORIES} | {"factory"}
     called = {
         match[1].rpartition(".")[2]

@@ -18,7 +18,7 @@ import pyarrow as pa
 from kafka_segments.core import formats
 from kafka_segments.core.native import kernels
 from kafka_segments.core.native.arena import ArenaPool, Lease, pool_of
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.native_chain import chain
 from kafka_segments.write import encoder_loops
@@ -193,7 +193,7 @@ class CompiledEncoder:
 
     Attributes:
         module: the generated module of the encoder.
-        records: addresses of the encoder's arguments.
+        records: the encoder of records.
         encode: the encoder's state.
         state: the loop's state.
         table: one row for each batch.
@@ -204,70 +204,46 @@ class CompiledEncoder:
         is_batch = options.magic >= 2
         segment = segment_module(options.magic)
         self.module: Any = _RECORD_MODULES[segment.CONTENTS[content_of(options.magic)].decoder]
-        writes = heads != encoder_loops.NO_HEADS
-        encoder = load_decoder(self.module.encoder, writes=writes)
-        head_encoder = load_decoder(segment.head_encoder, writes=True)
-        self._loop = load_decoder(encoder_loops.batcher if is_batch else encoder_loops.messenger)
-        self.records, self._heads, self._arguments = (
-            one.new_table() for one in (encoder, head_encoder, self._loop)
-        )
-        self._head_encoder = head_encoder
-        self.encode = new_state()
+        self.records = Compiled(self.module.encoder, writes=heads != encoder_loops.NO_HEADS)
+        self._heads = Compiled(segment.head_encoder, writes=True)
+        self._run = Compiled(encoder_loops.batcher if is_batch else encoder_loops.messenger)
+        self.encode, self._inner = new_state(), np.zeros(NUM_ROWS, np.int64)
         self.table = np.zeros((MAX_BATCHES, kafka_log_segment.WIDTH), np.int64)
         self.template = template
-        self._inner = np.zeros(NUM_ROWS, np.int64)
-        self.state = chain(
-            encoder_loops.NUM_STATE,
-            (encoder.address, self.records.address),
-            (head_encoder.address, self._heads.address),
-        )
-        self._set_state(options, heads, size_head)
-        for table in (self.records, self._heads):
-            table.set("batches", self.table.ctypes.data, self.table.size)
-            table.set("state", self.encode.ctypes.data, self.encode.size)
-        self._set_arguments()
-
-    def _set_state(self, options: BatchOptions, heads: int, size_head: int) -> None:
-        state = self.state
+        self.state = state = chain(encoder_loops.NUM_STATE, self.records.entry, self._heads.entry)
         state[encoder_loops.MAX_BATCHES] = MAX_BATCHES
         state[encoder_loops.SIZE_HEAD], state[encoder_loops.SIZE_BATCH] = size_head, options.batch_size
         state[encoder_loops.HAS_HEADS], state[encoder_loops.GIVEN_BASE] = heads, -1
         state[encoder_loops.HAS_HORIZON] = int(options.delete_horizon_ms is not None)
         state[encoder_loops.SEQUENCE] = -1
-
-    def _set_arguments(self) -> None:
-        arrays = {
-            "state": self.state,
-            "encode": self.encode,
-            "table": self.table,
-            "template": self.template,
-            "inner": self._inner,
-        }
-        for name in self._loop.parameters:
-            if name in arrays:
-                self._arguments.set(name, arrays[name].ctypes.data, arrays[name].size)
+        for encoder in (self.records, self._heads):
+            encoder.set("batches", self.table)
+            encoder.set("state", self.encode)
+        shared = {"state": state, "encode": self.encode, "table": self.table, "template": template}
+        for name, array in (shared if is_batch else shared | {"inner": self._inner}).items():
+            self._run.set(name, array)
 
     def write_to(self, memory: Memory) -> None:
         """Set the memory that records and headers are written to."""
         self.state[encoder_loops.SIZE_OUT] = memory.size
-        self.records.set("out", memory.address, memory.size + _SLACK)
+        self.records.place("out", memory.address, memory.size + _SLACK)
         self.write_heads_to(memory)
 
     def write_heads_to(self, memory: Memory) -> None:
         """Set the memory of headers, if it is not that of records."""
-        self._heads.set("out", memory.address, memory.size + _SLACK)
+        self._heads.place("out", memory.address, memory.size + _SLACK)
 
     def begin(self, num_rows: int, offsets: int, timestamps: int) -> None:
         """Set the next rows, and the addresses of their offsets and timestamps."""
         self.encode[kernels.ENC_ROW], self.encode[kernels.ENC_END_ROW] = 0, num_rows
-        self._arguments.set("offsets", offsets, num_rows)
-        self._arguments.set("timestamps", timestamps, num_rows)
+        self._run.place("offsets", offsets, num_rows)
+        self._run.place("timestamps", timestamps, num_rows)
         if self.module is kafka_message_legacy:
-            self.records.set("offset_values", self._inner.ctypes.data, num_rows)
+            self.records.place("offset_values", self._inner.ctypes.data, num_rows)
 
     def run(self) -> int:
         """Run the loop; returns as described in `encoder_loops.batcher`."""
-        return self._loop(self._arguments)
+        return self._run()
 
     def write_head(self, memory: Memory, places: tuple[int, int, int], row: int) -> int:
         """Write the header of a batch whose payload is complete; return the encoder's status.
@@ -281,4 +257,4 @@ class CompiledEncoder:
         encode[kernels.ENC_BATCH], encode[kernels.ENC_HEAD] = row, places[0]
         encode[kernels.ENC_PAYLOAD], encode[kernels.ENC_AT] = places[1:]
         self.write_heads_to(memory)
-        return self._head_encoder(self._heads)
+        return self._heads()

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.formats.java import MAX_LONG
-from kafka_segments.core.native.engine import ArgumentTable, Compiled
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.native.kernels import ENC_COLUMNS, Longs, load, rare, store
 from kafka_segments.core.segment.columnar.record_columns import Column, columns_of
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS
@@ -74,19 +74,19 @@ class Windows:
         """Start again with records that need not follow those before; arguments as for the class."""
         self.next_offset, self._last_offset = next_offset, last_offset
 
-    def iter_windows(self, incoming: Incoming, table: ArgumentTable, state: Any) -> Iterator[int]:
+    def iter_windows(self, incoming: Incoming, encoder: Compiled, state: Any) -> Iterator[int]:
         """Prepare the encoder for one window after the other; yield each one's number of rows.
 
         Args:
             incoming: records.
-            table: the encoder's arguments.
+            encoder: of the records.
             state: the encoder's state.
 
         Raises:
             EncodeError: a record that Kafka would refuse.
         """
         self._arrays = arrays = incoming.columns
-        starts = self._set_columns(arrays, table)
+        starts = self._set_columns(arrays, encoder)
         offsets, timestamps = _address(arrays.get("offset")), _address(arrays.get("timestamp"))
         self._check(arrays)
         for start in range(0, incoming.num_rows, NUM_ROWS):
@@ -97,8 +97,8 @@ class Windows:
             self._check_numbers(
                 size, offsets and offsets + start * _WORD, timestamps and timestamps + start * _WORD
             )
-            table.set("offset_values", self.offsets, size)
-            table.set("timestamp_values", self.timestamps, size)
+            encoder.place("offset_values", self.offsets, size)
+            encoder.place("timestamp_values", self.timestamps, size)
             yield size
             self.row += size
 
@@ -130,7 +130,7 @@ class Windows:
         headers = self._arrays.get("headers")
         return 0 if headers is None else len(headers[self._start + row])
 
-    def _set_columns(self, arrays: dict[str, Any], table: ArgumentTable) -> list[tuple[int, bool]]:
+    def _set_columns(self, arrays: dict[str, Any], encoder: Compiled) -> list[tuple[int, bool]]:
         """Set the columns' addresses; return each one's first row, and whether it advances with rows."""
         starts: list[tuple[int, bool]] = []
         for column in self._columns:
@@ -138,13 +138,13 @@ class Windows:
             if array is None and column.name not in _NUMBERS:
                 is_set = column.name in self._absent
                 self._absent.add(column.name)
-                starts += _set_absent(column, None if is_set else table)
+                starts += _set_absent(column, None if is_set else encoder)
                 continue
             self._absent.discard(column.name)
             if column.members:
-                starts += _set_headers(column, array, table)
+                starts += _set_headers(column, array, encoder)
             else:
-                starts.append((0, False) if column.name in _NUMBERS else _set_binary(column, array, table))
+                starts.append((0, False) if column.name in _NUMBERS else _set_binary(column, array, encoder))
         return starts
 
     def _check(self, arrays: dict[str, Any]) -> None:
@@ -219,34 +219,34 @@ def _address(array: Any) -> int:
     return 0 if array is None or not len(array) else array.buffers()[1].address + _WORD * array.offset
 
 
-def _set_absent(column: Column, table: ArgumentTable | None) -> Iterator[tuple[int, bool]]:
-    """Set a column of nulls or of empty lists; with `table` None it has been set before."""
-    if table is not None:
-        table.set(f"{column.path}_offsets", _ZEROS.ctypes.data, NUM_ROWS + 1)
+def _set_absent(column: Column, encoder: Compiled | None) -> Iterator[tuple[int, bool]]:
+    """Set a column of nulls or of empty lists; with `encoder` None it has been set before."""
+    if encoder is not None:
+        encoder.place(f"{column.path}_offsets", _ZEROS.ctypes.data, NUM_ROWS + 1)
         if not column.members:
-            table.set(f"{column.path}_bytes", *_NOTHING)
-            table.set(f"{column.path}_validity", _ZEROS.ctypes.data, NUM_ROWS)
+            encoder.place(f"{column.path}_bytes", *_NOTHING)
+            encoder.place(f"{column.path}_validity", _ZEROS.ctypes.data, NUM_ROWS)
     yield 0, False
     for member in column.members:
-        yield from _set_absent(member, table)
+        yield from _set_absent(member, encoder)
 
 
-def _set_binary(column: Column, array: Any, table: ArgumentTable) -> tuple[int, bool]:
+def _set_binary(column: Column, array: Any, encoder: Compiled) -> tuple[int, bool]:
     validity, offsets, data = array.buffers()
     # An array without items may have no offsets at all.
     place = (_ZEROS.ctypes.data, 1) if offsets is None else (offsets.address, array.offset + len(array) + 1)
-    table.set(f"{column.path}_offsets", *place)
-    table.set(f"{column.path}_bytes", *_place(data))
-    table.set(f"{column.path}_validity", *_place(validity))
+    encoder.place(f"{column.path}_offsets", *place)
+    encoder.place(f"{column.path}_bytes", *_place(data))
+    encoder.place(f"{column.path}_validity", *_place(validity))
     return array.offset, True
 
 
-def _set_headers(column: Column, array: Any, table: ArgumentTable) -> list[tuple[int, bool]]:
+def _set_headers(column: Column, array: Any, encoder: Compiled) -> list[tuple[int, bool]]:
     """Set a column of lists of non-null structs."""
     offsets = array.buffers()[1]
-    table.set(f"{column.path}_offsets", offsets.address, array.offset + len(array) + 1)
+    encoder.place(f"{column.path}_offsets", offsets.address, array.offset + len(array) + 1)
     structs = array.values
-    starts = [_set_binary(member, structs.field(member.name), table)[0] for member in column.members]
+    starts = [_set_binary(member, structs.field(member.name), encoder)[0] for member in column.members]
     return [(array.offset, True), *((start, False) for start in starts)]
 
 

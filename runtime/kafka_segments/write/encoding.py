@@ -257,7 +257,7 @@ class Sizing(Encoding):
     def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
         super().__init__(options, start, heads=encoder_loops.NO_HEADS, size_head=len_head(options.magic))
         self._encoder.state[encoder_loops.SIZE_OUT] = 1 << 62
-        self._encoder.records.set("out", 0, 0)
+        self._encoder.records.place("out", 0, 0)
 
     def _take(self) -> EncodedBatches:
         return EncodedBatches(memoryview(b""), self._take_heads())
