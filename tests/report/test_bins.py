@@ -23,7 +23,7 @@ def times_of(values: list[int], num_bins: int = 2048) -> TimeBins:
 def test_each_time_is_drawn_or_counted(first: list[int], second: list[int]) -> None:
     bins = times_of(first)
     bins.add_all(times_of(second))
-    window = bins.window()
+    window = next(iter(bins.eras()), None)
     drawn = [] if window is None else bins.counts_in(window)
     outside = 0 if window is None else window.num_outside
     assert sum(count for count, _size in drawn) + outside + bins.num_without == len(first) + len(second)
@@ -40,7 +40,7 @@ def test_many_times_widen_the_bins() -> None:
     values = [second * 1000 for second in range(100_000)]
     bins = times_of(values)
     assert bins.width == 1000 * 64
-    window = bins.window()
+    window = next(iter(bins.eras()), None)
     assert window is not None
     counts = bins.counts_in(window)
     assert sum(count for count, _size in counts) == 100_000
@@ -52,7 +52,7 @@ def test_one_far_time_does_not_hide_the_others() -> None:
     day = 86_400_000
     values = [20_000 * day + minute * 60_000 for minute in range(5000)]
     bins = times_of([5, *values])
-    window = bins.window()
+    window = next(iter(bins.eras()), None)
     assert window is not None
     assert window.num_outside == 1
     assert window.start >= 20_000 * day - window.width
@@ -69,7 +69,7 @@ def test_topics_years_apart_are_eras_of_their_own() -> None:
     eras = bins.eras()
     assert sorted(one.start // year for one in eras) == [now // year - 10, now // year - 5, now // year]
     assert [sum(count for count, _size in bins.counts_in(one)) for one in eras] == [200, 200, 168]
-    assert eras[0] == bins.window(), "of two of one size, the later one"
+    assert eras[0].start > eras[1].start, "of two of one size, the later one"
     assert all(20 <= one.num_bins <= 96 for one in eras)
 
 
@@ -79,7 +79,7 @@ def test_a_steady_rhythm_is_one_era() -> None:
 
 def test_a_narrow_histogram_fits_the_window_of_a_wide_one() -> None:
     wide, narrow = times_of([second * 1000 for second in range(10_000)]), times_of([1000, 9_999_000])
-    window = wide.window()
+    window = next(iter(wide.eras()), None)
     assert window is not None
     counts = [count for count, _size in narrow.counts_in(window)]
     assert (counts[0], counts[-1], sum(counts)) == (1, 1, 2)

@@ -120,10 +120,6 @@ class TimeBins:
             known = self._bins.get(number // 2)
             self._bins[number // 2] = sum_of if known is None else known + sum_of
 
-    def window(self) -> TimeWindow | None:
-        """Return the bins of the era with the most of the first count; None without any."""
-        return next(iter(self.eras()), None)
-
     def eras(self) -> list[TimeWindow]:
         """Return the bins to draw by era: long times without records divide them; the largest comes first."""
         if not self._bins:
@@ -147,6 +143,10 @@ class TimeBins:
             inside = (places >= 0) & (places < window.num_bins)
             np.add.at(found, places[inside], sums[inside])
         return [tuple(row) for row in found.tolist()]
+
+    def sums(self) -> tuple[int, ...]:
+        """Return the sums of all bins."""
+        return tuple(self._arrays()[1].sum(0).tolist())
 
     def range(self) -> tuple[int, int] | None:
         """Return the start of the first bin and the end of the last one; None without any."""

@@ -8,7 +8,7 @@ turns out to have the offset of another place, which takes all of it out of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -59,7 +59,8 @@ class LogSummary:
 
     Attributes:
         log: as it was listed.
-        is_checked: whether checksums are verified.
+        astray: paths of the segments that have offsets of others, and are in no total.
+        with_payload: whether some messages are kept.
         outcome: of its transactions.
         segments: in the order of the log.
         times: records and bytes by time.
@@ -78,7 +79,8 @@ class LogSummary:
     """
 
     log: PartitionLog
-    is_checked: bool
+    astray: Collection[str]
+    with_payload: bool
     offsets: OffsetBins
     segments: list[SegmentTotals]
     outcome: TransactionOutcome = field(init=False)
@@ -118,14 +120,50 @@ class LogSummary:
         return merged((first, end) for first, end in pairs if first is not None)
 
     @classmethod
-    def of(cls, log: PartitionLog, *, is_checked: bool) -> LogSummary:
+    def of(cls, log: PartitionLog, astray: Collection[str], *, with_payload: bool) -> LogSummary:
         """Begin the summary of a log."""
         segments = (piece.segment for piece in log.pieces)
         totals = [SegmentTotals(one.path, one.base_offset, one.size) for one in segments]
-        return cls(log, is_checked, OffsetBins(min(piece.start for piece in log.pieces)), totals)
+        return cls(log, astray, with_payload, OffsetBins(min(piece.start for piece in log.pieces)), totals)
 
-    def add(self, figures: EntryFigures, at: int, walk: Walk) -> None:
-        """Add the next entries of the segment with a number, which a walk is over."""
+    def listen(self, file: LogFile, state: Transactions) -> Hear:
+        """Begin a segment; see `log_files.Listen`."""
+        at = next(at for at, one in enumerate(self.log.pieces) if one.segment is file.segment)
+        self.transactions.doubts = state.doubtful
+        return partial(self._hear, file, at)
+
+    def _hear(
+        self,
+        file: LogFile,
+        at: int,
+        walk: Walk,
+        piece: EntryTable | Damage | Padding,
+        steps: Sequence[Step],
+    ) -> None:
+        """Add the next piece of the segment with a number; see `markers.Hear`."""
+        totals, is_first, is_last = self.segments[at], at == 0, at == len(self.segments) - 1
+        if not isinstance(piece, EntryTable):
+            if is_first:
+                self.messages.stop()
+            if isinstance(piece, Damage) and piece.last_lost_offset is not None:
+                totals.previous_offset = max(totals.previous_offset, piece.last_lost_offset)
+            return
+        if self.with_payload and (is_first or is_last):
+            self.messages.add(walk, piece, is_first=is_first, is_last=is_last)
+        figures = EntryFigures(piece, totals.previous_offset)
+        totals.previous_offset = int(figures.last_offset[-1])
+        lost = [step.damage.position for step in steps if isinstance(step, Lost)]
+        is_wanted = ~np.isin(piece.column("position"), lost) & (file.path not in self.astray)
+        if file.start is not None:
+            is_wanted &= figures.last_offset >= file.start
+        if file.end is not None:
+            is_wanted &= figures.first_offset < file.end
+        if is_wanted.any():
+            figures = figures.chosen(is_wanted)
+            self._add(figures, at, walk)
+            self.transactions.add(figures, steps)
+
+    def _add(self, figures: EntryFigures, at: int, walk: Walk) -> None:
         self.segments[at].add(figures)
         self.times.add(figures.timestamp, np.stack([figures.num_records, figures.size], axis=1))
         self.batch_bytes.add(figures.size)
@@ -154,55 +192,6 @@ class LogSummary:
         self.damage += _not_decompressed(self)
 
 
-class _SegmentListener:
-    """Listener to one segment, for a summary.
-
-    Args:
-        summary: of the log.
-        file: the segment.
-        state: of the log's transactions.
-        is_astray: it has offsets of other segments, and is in no total.
-        with_payload: keep some messages.
-    """
-
-    def __init__(
-        self, summary: LogSummary, file: LogFile, state: Transactions, *, is_astray: bool, with_payload: bool
-    ) -> None:
-        self._summary, self._file, self._state = summary, file, state
-        self._is_astray, self._with_payload = is_astray, with_payload
-        paths = [one.path for one in summary.segments]
-        self._at = paths.index(file.path)
-        self._is_first, self._is_last = self._at == 0, self._at == len(paths) - 1
-        self._previous = file.segment.base_offset - 1
-
-    def hear(self, walk: Walk, piece: EntryTable | Damage | Padding, steps: Sequence[Step]) -> None:
-        """Add the next entries; see `markers.Hear`."""
-        if isinstance(piece, EntryTable):
-            if self._with_payload and (self._is_first or self._is_last):
-                self._summary.messages.add(walk, piece, is_first=self._is_first, is_last=self._is_last)
-            if not self._is_astray:
-                self._add(walk, piece, steps)
-            return
-        if self._is_first:
-            self._summary.messages.stop()
-        if isinstance(piece, Damage) and piece.last_lost_offset is not None:
-            self._previous = max(self._previous, piece.last_lost_offset)
-
-    def _add(self, walk: Walk, entries: EntryTable, steps: Sequence[Step]) -> None:
-        figures = EntryFigures(entries, self._previous)
-        self._previous = int(figures.last_offset[-1])
-        lost = [step.damage.position for step in steps if isinstance(step, Lost)]
-        is_wanted = ~np.isin(entries.column("position"), lost)
-        if self._file.start is not None:
-            is_wanted &= figures.last_offset >= self._file.start
-        if self._file.end is not None:
-            is_wanted &= figures.first_offset < self._file.end
-        if is_wanted.any():
-            figures = figures.chosen(is_wanted)
-            self._summary.add(figures, self._at, walk)
-            self._summary.transactions.add(figures, steps, self._state.doubtful)
-
-
 def summarize_log(
     places: Places, log: PartitionLog, *, check_crc: bool, with_payload: bool, is_whole: bool = True
 ) -> LogSummary:
@@ -224,15 +213,8 @@ def summarize_log(
     with Partition(log, places, opened, is_whole=is_whole) as partition:
         astray = set(out_of_order(partition.gaps))
         while True:
-            summary = LogSummary.of(log, is_checked=check_crc)
-
-            def listen(file: LogFile, state: Transactions, summary: LogSummary = summary) -> Hear:
-                is_astray = file.path in astray
-                return _SegmentListener(
-                    summary, file, state, is_astray=is_astray, with_payload=with_payload
-                ).hear
-
-            errors, outcome = partition.check_indexes([listen]), partition.outcome
+            summary = LogSummary.of(log, frozenset(astray), with_payload=with_payload)
+            errors, outcome = partition.check_indexes([summary.listen]), partition.outcome
             if astray.issuperset(out_of_order(outcome.damage)):
                 break
             astray.update(out_of_order(outcome.damage))

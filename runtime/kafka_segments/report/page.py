@@ -22,9 +22,11 @@ from kafka_segments.report.bins import SizeBins, TimeBins, TimeWindow
 from kafka_segments.report.chart_svg import svg_of
 from kafka_segments.report.charts import Chart, bar_chart, codec_chart, time_chart
 from kafka_segments.report.log_charts import damage_chart, log_charts, shown_segments
+from kafka_segments.report.log_dirs import disk_words, files_of_log
 from kafka_segments.report.log_summary import MAX_PLACES, LogSummary
 from kafka_segments.report.next_steps import next_steps
 from kafka_segments.report.report_totals import LogRow, ReportTotals
+from kafka_segments.report.spans import STATES
 
 __all__ = ["PageFacts", "page_of"]
 
@@ -70,7 +72,6 @@ def page_of(totals: ReportTotals, facts: PageFacts) -> str:
         facts=facts,
         totals=totals,
         rows=page_tables.shown_rows(totals),
-        tiles=page_tables.tiles(totals),
         verdict=page_tables.verdict(totals, rest),
         headline=page_tables.headline(totals),
         not_read=rest,
@@ -111,6 +112,7 @@ def _environment() -> jinja2.Environment:
         "left_out": page_tables.left_out,
         "offsets": page_tables.offset_words,
         "max_rows": _MAX_ROWS,
+        "states": STATES,
     }
     return environment
 
@@ -188,7 +190,7 @@ def _log_view(row: LogRow, summary: LogSummary, facts: PageFacts, *, with_times:
         "row": row,
         "anchors": anchors,
         "summary": summary,
-        "facts": page_tables.log_facts(row, summary),
+        "on_disk": disk_words(files_of_log(summary.log)),
         "charts": [
             *log_charts(summary),
             *(chart for *_era, charts in times["eras"] for chart in charts[:1] if with_times),
@@ -196,6 +198,5 @@ def _log_view(row: LogRow, summary: LogSummary, facts: PageFacts, *, with_times:
         "damage_chart": damage_chart(summary, anchors),
         "segments": shown_segments(summary),
         "noted_epochs": {one.epoch: one.start_offset for one in summary.log.leader_epochs},
-        "horizons": page_tables.horizon_facts(summary, facts.made_at),
         "with_payload": facts.with_payload,
     }

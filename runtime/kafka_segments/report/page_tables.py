@@ -1,4 +1,4 @@
-"""Tables of the page: rows of text, each table with a limit of rows."""
+"""What the page says in words: what is wrong, where, and what is left out."""
 
 from __future__ import annotations
 
@@ -7,30 +7,18 @@ from typing import NamedTuple
 
 from kafka_segments.errors import DecompressionError
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, lost_offsets, wrong_words
-from kafka_segments.report.log_dirs import disk_words, files_of_log
-from kafka_segments.report.log_summary import LogSummary
 from kafka_segments.report.next_steps import Step, dump_steps
 from kafka_segments.report.report_totals import IN_DOUBT, LogRow, ReportTotals, label_of
-from kafka_segments.report.spans import STATES
-from kafka_segments.report.words import (
-    bytes_words,
-    duration_words,
-    number_words,
-    plural,
-    time_words,
-)
+from kafka_segments.report.words import plural
 
 __all__ = [
     "PartitionCard",
     "headline",
-    "horizon_facts",
     "left_out",
-    "log_facts",
     "not_read",
     "offset_words",
     "partition_cards",
     "shown_rows",
-    "tiles",
     "verdict",
 ]
 
@@ -51,42 +39,6 @@ class PartitionCard(NamedTuple):
     row: LogRow
     findings: list[tuple[str, str, str, str]]
     steps: list[Step]
-
-
-def tiles(totals: ReportTotals) -> list[tuple[str, str, str]]:
-    """Return the figures at the top: a number, what it counts, and more about it."""
-    rows = totals.rows
-    size, num_batches = sum(row.size for row in rows), sum(row.num_batches for row in rows)
-    topics = {row.log.topic for row in rows if row.log.topic}
-    states = {state: sum(row.transactions[state] for row in rows) for state in STATES}
-    eras = totals.times.eras()
-    lost = sum(row.num_lost for row in rows)
-    found = [
-        (*_counted(len(rows), "partition"), f"of {plural(len(topics), 'topic')}"),
-        (*_counted(sum(len(row.log.pieces) for row in rows), "segment"), bytes_words(size)),
-        (*_counted(sum(row.num_records for row in rows), "record"), f"in {plural(num_batches, 'batch')}"),
-        (
-            number_words(sum(row.num_places for row in rows)),
-            "damaged or missing",
-            f"{lost:,} offsets known to be lost",
-        ),
-        (
-            *_counted(sum(states.values()), "transaction"),
-            ", ".join(f"{count:,} {state}" for state, count in states.items() if count) or "none",
-        ),
-    ]
-    if eras:
-        first = max(min(row.first_timestamp or 0 for row in rows), eras[0].start)
-        last = min(max(row.last_timestamp or 0 for row in rows), eras[0].end)
-        more = f"{time_words(first)} to {time_words(last)} UTC"
-        more += f", and {plural(len(eras) - 1, 'time')} far from it" * (len(eras) > 1)
-        found.append((duration_words(last - first), "of time", more))
-    return found
-
-
-def _counted(number: int, noun: str) -> tuple[str, str]:
-    first, second = plural(number, noun).split(" ", 1)
-    return first, second
 
 
 def verdict(totals: ReportTotals, rest: Sequence[str]) -> tuple[str, str]:
@@ -186,43 +138,6 @@ def shown_rows(totals: ReportTotals) -> list[LogRow]:
     """Return the partitions to list: those with something wrong first, then the largest; by name."""
     ordered = sorted(totals.rows, key=lambda row: (not row.is_wrong, -row.size))[:_MAX_PARTITIONS]
     return sorted(ordered, key=lambda row: (not row.is_wrong, row.log.topic, row.log.partition, row.name))
-
-
-def log_facts(row: LogRow, summary: LogSummary) -> list[tuple[str, str]]:
-    """Return facts of a log: name and value."""
-    log, end = summary.log, summary.log.end
-    facts = [
-        ("directories", ", ".join(log.copies) or "-"),
-        ("topic id", log.topic_id or "-"),
-        ("log start offset", str(row.first_offset)),
-        ("last stable offset", str(row.last_stable_offset)),
-        ("end offset", str(row.end_offset)),
-        ("high watermark by checkpoint", "-" if end.high_watermark is None else str(end.high_watermark)),
-        ("cleaned up to offset", "-" if log.cleaned_up_to is None else str(log.cleaned_up_to)),
-        (
-            "offsets without a record",
-            f"{number_words(row.num_absent)} absent, {number_words(row.num_lost)} known to be lost",
-        ),
-    ]
-    if end.is_live:
-        facts.append(("broker", "a running broker has it open"))
-    facts.append(("segments", f"{number_words(len(log.pieces))}, {bytes_words(row.size)}"))
-    return [*facts, ("on disk", disk_words(files_of_log(log)))]
-
-
-def horizon_facts(summary: LogSummary, made_at: int) -> str:
-    """Return a sentence on the delete horizons (KIP-534); empty without any."""
-    window, found = summary.horizons.window(), summary.horizons.range()
-    if window is None or found is None:
-        return ""
-    num_batches = window.num_outside + sum(count for (count,) in summary.horizons.counts_in(window))
-    first, last = found
-    state = "all of these times are over" if last <= made_at else "some of these times are to come"
-    return (
-        f"{plural(num_batches, 'batch')} with a delete horizon from {time_words(first)} to "
-        f"{time_words(last)} UTC (to {duration_words(summary.horizons.width)}): from then on the cleaner may "
-        f"remove their tombstones and markers; when this page was made, {state}."
-    )
 
 
 def left_out(num_shown: int, num_all: int, noun: str) -> str:

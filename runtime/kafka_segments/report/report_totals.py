@@ -175,6 +175,16 @@ class ReportTotals:
         )
 
     @property
+    def transactions(self) -> Counter[str]:
+        """Transactions of all logs by state."""
+        return sum((row.transactions for row in self.rows), Counter())
+
+    @property
+    def topic_names(self) -> set[str]:
+        """The topics of all logs; files by themselves are of none."""
+        return {row.log.topic for row in self.rows if row.log.topic}
+
+    @property
     def top_topics(self) -> list[str]:
         """The topics by bytes, the largest first."""
         sizes: Counter[str] = Counter()

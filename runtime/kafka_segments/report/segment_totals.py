@@ -34,6 +34,7 @@ class SegmentTotals:
         codecs: names of the codecs.
         magics: versions of the format.
         damages: what cannot be read.
+        previous_offset: last offset so far, those lost to damage too.
     """
 
     path: str
@@ -52,6 +53,10 @@ class SegmentTotals:
     codecs: set[str] = field(default_factory=set)
     magics: set[int] = field(default_factory=set)
     damages: list[Damage] = field(default_factory=list)
+    previous_offset: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.previous_offset = self.base_offset - 1
 
     @property
     def damaged_bytes(self) -> int:

@@ -212,26 +212,20 @@ class TransactionSpans:
 
     Attributes:
         counts: transactions by state.
+        doubts: those so far whose marker may be lost; others add to it.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._doubts: list[DoubtfulTransaction] = []
+        self.doubts: Sequence[DoubtfulTransaction] = ()
         self._doubtful: dict[int, list[DoubtfulTransaction]] = {}
         self._num_doubts = 0
         self._open: dict[int, TransactionSpan] = {}
         self._kept: list[tuple[int, int, int, TransactionSpan]] = []
         self._number = count()
 
-    def add(self, figures: EntryFigures, steps: Sequence[Step], doubts: list[DoubtfulTransaction]) -> None:
-        """Add the next entries.
-
-        Args:
-            figures: of them.
-            steps: the markers among them.
-            doubts: all transactions so far whose marker may be lost.
-        """
-        self._doubts = doubts
+    def add(self, figures: EntryFigures, steps: Sequence[Step]) -> None:
+        """Add the next entries, whose markers are in some steps."""
         aborts = {step.offset: step.is_abort for step in steps if isinstance(step, Marker)}
         is_transactional = figures.of_batch("is_transactional", 0) != 0
         ids = figures.of_batch("producer_id")
@@ -266,9 +260,9 @@ class TransactionSpans:
         self._open.clear()
 
     def _keep(self, span: TransactionSpan, state: str) -> None:
-        for one in self._doubts[self._num_doubts :]:
+        for one in self.doubts[self._num_doubts :]:
             self._doubtful.setdefault(one.producer_id, []).append(one)
-        self._num_doubts = len(self._doubts)
+        self._num_doubts = len(self.doubts)
         for one in self._doubtful.get(span.key, ()):
             if span.first_offset <= one.last_offset and one.first_offset <= span.last_offset:
                 state = "in doubt"
