@@ -14,8 +14,7 @@ from tests.fuzz.guard import place
 
 from kafka_segments import Batch, Damage, open_segment
 from kafka_segments.core.io.storage import Source, open_source
-from kafka_segments.core.segment.columnar.batch_rows import overview
-from kafka_segments.core.segment.columnar.header_table import iter_tables
+from kafka_segments.core.segment.columnar.header_table import iter_tables, overview
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.core.segment.scan.entry_table import EntryTable

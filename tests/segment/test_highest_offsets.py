@@ -12,8 +12,10 @@ from kafka_segments.core.segment.columnar import reader
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.core.segment.columnar.read_range import ReadRange
 from kafka_segments.core.segment.scan import scanner
+from kafka_segments.core.segment.scan.entry_rows import row_of
 from kafka_segments.core.segment.transactions.markers import iter_steps
 from kafka_segments.core.segment.transactions.state import DataBatch
+from kafka_segments_generated.columns import kafka_log_segment
 
 HIGHEST = (1 << 63) - 1
 BEFORE = HIGHEST - 1 - 2 * 40
@@ -53,7 +55,7 @@ def test_an_entry_that_was_read_slowly_ends_where_it_begins_at_the_least() -> No
         (entry,) = segment.iter_entries()
     assert isinstance(entry, Batch)
     coverage = OffsetCoverage()
-    coverage.batch(entry)
+    coverage.entries(row_of(entry, kafka_log_segment))
     assert (coverage.first, coverage.last) == (7, 7)
 
 

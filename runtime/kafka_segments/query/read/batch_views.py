@@ -18,8 +18,7 @@ from kafka_segments.core.formats.entries import Batch, Damage, Record, SoundBatc
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.arrow_schema import NONE, TIMESTAMP
-from kafka_segments.core.segment.columnar.batch_rows import BATCHES_SCHEMA, overview
-from kafka_segments.core.segment.columnar.header_table import iter_tables
+from kafka_segments.core.segment.columnar.header_table import BATCHES_SCHEMA, iter_tables, overview
 from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan

@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_segments.core.formats.entries import Batch
-from kafka_segments.core.segment.scan.entry_rows import row_of
 from kafka_segments.core.segment.scan.entry_table import EntryTable
-from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["EntryCounts", "EntryMark", "Unknown", "mark_of"]
 
@@ -104,11 +101,6 @@ class EntryCounts:
         self.is_exact = True
         self.unknown: list[Unknown] = []
         self.last: EntryMark | None = None
-
-    def batch(self, batch: Batch, *, is_excluded: bool) -> None:
-        """Add a sound entry that was read as a `Batch`."""
-        table = row_of(batch, kafka_log_segment)
-        self.entries(table, np.array([is_excluded]) if is_excluded else None)
 
     def entries(self, entries: EntryTable, excluded: Any = None) -> None:
         """Add consecutive sound entries.

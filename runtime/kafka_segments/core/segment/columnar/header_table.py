@@ -1,7 +1,4 @@
-"""Headers of all entries as a table, without reading payloads.
-
-Checksums would need all bytes, and are not verified.
-"""
+"""Headers of entries as Arrow, without reading payloads: nothing is decompressed and no checksum verified."""
 
 from __future__ import annotations
 
@@ -17,18 +14,21 @@ from kafka_segments.core.formats import TIMESTAMP_TYPE_NAMES
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, report_damage
 from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.columnar.arrow_schema import NONE, TIMESTAMP
 from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
 
 __all__ = [
+    "BATCHES_SCHEMA",
     "HEADERS_SCHEMA",
-    "array_of",
     "iter_tables",
+    "overview",
     "read_headers",
 ]
 
+_NOWHERE = np.zeros(1, bool)  # no row is absent
 _INTERNAL = ("content", "payload", "end_payload", "codec", "len_body")
 _TYPES = {
     "bool": pa.bool_(),
@@ -37,7 +37,7 @@ _TYPES = {
     "int32": pa.int32(),
     "int64": pa.int64(),
     "uint32": pa.uint32(),
-    "timestamp[ms, UTC]": pa.timestamp("ms", tz="UTC"),
+    "timestamp[ms, UTC]": TIMESTAMP,
 }
 
 
@@ -68,6 +68,36 @@ HEADERS_SCHEMA = pa.schema(
 Null is what an entry of this magic does not have, and a missing timestamp (-1 in files). Names are Kafka's,
 null for a codec that is not known; `last_offset` is that of a wrapper's last message, too.
 """
+
+BATCHES_SCHEMA = pa.schema(
+    [
+        pa.field("position", pa.int64(), nullable=False),
+        pa.field("size", pa.int32(), nullable=False),
+        pa.field("base_offset", pa.int64()),
+        pa.field("last_offset", pa.int64(), nullable=False),
+        pa.field("num_records", pa.int32()),
+        pa.field("magic", pa.int8(), nullable=False),
+        pa.field("compression", pa.string()),
+        pa.field("timestamp_type", pa.int8(), nullable=False),
+        pa.field("base_timestamp", TIMESTAMP),
+        pa.field("max_timestamp", TIMESTAMP),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("producer_id", pa.int64()),
+        pa.field("producer_epoch", pa.int32()),
+        pa.field("base_sequence", pa.int32()),
+        pa.field("is_transactional", pa.bool_(), nullable=False),
+        pa.field("is_control", pa.bool_(), nullable=False),
+        pa.field("has_delete_horizon", pa.bool_(), nullable=False),
+        pa.field("crc", pa.int64(), nullable=False),
+    ]
+)
+"""A row for each batch. Columns are those of `HEADERS_SCHEMA`, with these differences: `size` in bytes,
+`leader_epoch` for `partition_leader_epoch`, `compression` by name (null if unknown), `timestamp_type` -1 in
+magic 0. Null is what a format does not have or where -1 stands for none; of a wrapper, `base_offset` and
+`num_records`, which its content has. Flags are false in the old formats.
+"""
+
+_CODECS = "none", *CODEC_NAMES
 
 
 def read_headers(source: Source, on_damage: OnDamage) -> pa.Table:
@@ -115,14 +145,43 @@ def iter_tables(source: Source, offsets: OffsetRange, read_range: ReadRange) -> 
         previous = piece.last_offset(len(piece) - 1)
 
 
+def overview(entries: EntryTable) -> pa.RecordBatch:
+    """Return entries as rows of `BATCHES_SCHEMA`."""
+    is_batch, is_wrapper, is_old = entries.is_batch(), entries.is_wrapper(), entries.column("magic") < 1
+    values = {
+        "size": entries.column("end_position") - entries.column("position"),
+        "last_offset": entries.stated_last_offsets(),
+        "num_records": np.where(is_batch, entries.column("num_records"), 1),
+        "timestamp_type": np.where(is_old, NONE, entries.column("timestamp_type")),
+        "leader_epoch": entries.column("partition_leader_epoch"),
+    }
+    absent = {
+        "base_offset": is_wrapper,
+        "num_records": is_wrapper,
+        "base_timestamp": ~is_batch,
+        "max_timestamp": is_old,
+    }
+
+    def column(field: pa.Field) -> pa.Array:
+        if field.name == "compression":
+            return _names_of(entries.column("codec"), _CODECS)
+        found = values[field.name] if field.name in values else entries.column(field.name)
+        if pa.types.is_boolean(field.type):
+            found = np.where(is_batch, found, 0)
+        nulls = absent.get(field.name, ~is_batch | (found == NONE)) if field.nullable else _NOWHERE
+        return _array_of(found, field.type, nulls)
+
+    return pa.RecordBatch.from_arrays([column(field) for field in BATCHES_SCHEMA], schema=BATCHES_SCHEMA)
+
+
 def _named(entries: EntryTable) -> pa.RecordBatch:
     """Headers as Arrow, with what is made of their fields."""
     fields = [_column(entries, field.name, field.type) for field in _FIELDS]
-    lasts = array_of(entries.stated_last_offsets(), pa.int64(), np.zeros(len(entries), bool))
+    lasts = _array_of(entries.stated_last_offsets(), pa.int64(), _NOWHERE)
     codecs, kinds = entries.column("compression"), entries.column("timestamp_type")
     # Messages of magic 0 have no timestamps.
     kinds = np.where(entries.column("magic") == 0, len(TIMESTAMP_TYPE_NAMES), kinds)
-    names = [_names_of(codecs, ("none", *CODEC_NAMES)), _names_of(kinds, TIMESTAMP_TYPE_NAMES)]
+    names = [_names_of(codecs, _CODECS), _names_of(kinds, TIMESTAMP_TYPE_NAMES)]
     return pa.RecordBatch.from_arrays([*fields, lasts, *names], schema=HEADERS_SCHEMA)
 
 
@@ -133,17 +192,17 @@ def _names_of(numbers: Any, names: tuple[str, ...]) -> pa.Array:
     texts = pa.StringArray.from_buffers(
         len(names), pa.py_buffer(lengths), pa.py_buffer("".join(names).encode())
     )
-    indices = array_of(np.where(absent, 0, numbers), pa.int8(), absent)
+    indices = _array_of(np.where(absent, 0, numbers), pa.int8(), absent)
     return pa.DictionaryArray.from_arrays(indices, texts).dictionary_decode()
 
 
 def _column(entries: EntryTable, name: str, kind: Any) -> pa.Array:
     values, absent = entries.column(name), ~entries.has(name)
     none = kafka_log_segment.BATCH_NONES.get(name)
-    return array_of(values, kind, absent if none is None else absent | (values == none))
+    return _array_of(values, kind, absent if none is None else absent | (values == none))
 
 
-def array_of(values: Any, kind: Any, absent: Any) -> pa.Array:
+def _array_of(values: Any, kind: Any, absent: Any) -> pa.Array:
     """Numbers as an Arrow array of a type, null where `absent`.
 
     `pa.array` would import pandas, `to_pandas_dtype` needs it in pyarrow 18.

@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_segments.core.formats import wrap_long
-from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 
 __all__ = ["OffsetCoverage"]
@@ -115,21 +113,6 @@ class OffsetCoverage:
         known = self.replaced or (first, first, None)
         self.replaced = known[0], max(known[1], first + num_offsets), None
         self.damaged()
-
-    def batch(self, batch: Batch) -> None:
-        """Add a sound entry that was read as a `Batch`."""
-        # As in `entry_scan`: a batch with an impossible last offset ends where it begins.
-        last = batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
-        if batch.base_offset is not None and last < 0:
-            self._replace(np.array([batch.base_offset]), np.array([last]))
-            return
-        self._begin(batch.base_offset)
-        if batch.base_offset is not None:
-            self._look_below(np.array([batch.base_offset]), np.array([last]))
-        if batch.base_offset is not None and batch.num_records is not None:
-            num_offsets = wrap_long(batch.last_offset - batch.base_offset) + 1
-            self.has_gaps = self.has_gaps or num_offsets > batch.num_records
-        self._end(last)
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Add records; they add to the headers only in wrappers."""

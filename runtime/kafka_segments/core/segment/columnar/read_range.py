@@ -19,9 +19,11 @@ from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.core.segment.scan.entry_rows import row_of
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.misplaced_batches import MisplacedBatches
+from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["Ending", "OffsetRange", "ReadRange"]
 
@@ -108,7 +110,8 @@ class Ending:
         self, source: Source, offsets: OffsetRange, end_position: int | None, *, check_crc: bool
     ) -> None:
         self._source, self._check_crc = source, check_crc
-        self._end, self._end_position = offsets.end, end_position
+        self._end: Any = offsets.end
+        self._end_position: Any = end_position
         self._was_over = False  # the entry before
 
     def num_before(self, entries: EntryTable, previous: int | None) -> int:
@@ -124,15 +127,9 @@ class Ending:
             return len(entries)
         if entries.value(last, "position") < self._end_position:
             return len(entries)
-        is_over = entries.column("base_offset") >= self._end
-        is_over &= entries.column("position") >= self._end_position
+        is_over = self._are_over(entries, previous)
         if not is_over.any():
             return len(entries)
-        # A wrapper has the offset of its last message: its first is greater than the offset before it.
-        before = np.empty(len(entries), np.int64)
-        before[0] = -1 if previous is None else previous
-        before[1:] = entries.last_offsets()[:-1]
-        is_over &= ~entries.is_wrapper() | (before >= self._end - 1)
         self._was_over = bool(is_over[last])
         is_confirmed = np.append(is_over[1:], False)
         is_confirmed[0] |= was_over
@@ -143,20 +140,15 @@ class Ending:
         rows: Any = np.flatnonzero(is_over & is_confirmed)
         return int(rows[0]) if len(rows) else len(entries)
 
-    def is_with(self, batch: Batch, previous: int | None) -> bool:
-        """Return whether reading ends with this entry, which is in no table."""
-        was_over = self._was_over
-        self._was_over = self._is_over(batch, -1 if previous is None else previous)
-        if not self._was_over:
-            return False
-        return was_over or self._is_followed(batch.end_position, batch.last_offset)
-
-    def _is_over(self, batch: Batch, previous: int) -> bool:
-        if self._end is None or self._end_position is None or batch.position < self._end_position:
-            return False
-        if batch.magic < 2 and batch.compression != "none":
-            return batch.last_offset >= self._end and previous >= self._end - 1
-        return (batch.last_offset if batch.base_offset is None else batch.base_offset) >= self._end
+    def _are_over(self, entries: EntryTable, previous: int | None) -> Any:
+        """Whether each entry begins after the range."""
+        is_over = entries.column("base_offset") >= self._end
+        is_over &= entries.column("position") >= self._end_position
+        # A wrapper has the offset of its last message: its first is greater than the offset before it.
+        before = np.empty(len(entries), np.int64)
+        before[0] = -1 if previous is None else previous
+        before[1:] = entries.last_offsets()[:-1]
+        return is_over & (~entries.is_wrapper() | (before >= self._end - 1))
 
     def _is_followed(self, position: int, previous: int) -> bool:
         """Return whether the file ends at a position, or a sound entry after the range begins there."""
@@ -166,4 +158,4 @@ class Ending:
         entry = next(scan.entries(position), None)
         if not isinstance(entry, Batch) or entry.crc_valid is False:
             return False
-        return self._is_over(entry, previous)
+        return bool(self._are_over(row_of(entry, kafka_log_segment), previous)[0])

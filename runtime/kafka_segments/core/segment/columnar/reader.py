@@ -29,6 +29,7 @@ from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange,
 from kafka_segments.core.segment.columnar.wrappers import Unwrapping
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.core.segment.scan import entry_table as kinds_of
+from kafka_segments.core.segment.scan.entry_rows import row_of
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.scan.entry_table import EntryTable, count_alike
 from kafka_segments.core.segment.scan.scanner import HeaderScan, returned
@@ -117,6 +118,7 @@ class ColumnarReader:
         self._decoder: RecordDecoder | None = None
         self._fused_scans: dict[int, FusedScan] = {}
         self._unwrapping: Unwrapping | None = None
+        self._refused: Batch | None = None  # the entry that is read, if the scanner did not take it
         self._plain_content: int | None = None  # of the last records, if they were not compressed
 
     def _decoder_of(self, content: int, is_control: bool) -> RecordDecoder:
@@ -140,7 +142,7 @@ class ColumnarReader:
             found = self._headers.scan(position, fused)
             entries, position, is_trouble = yield from self._chosen(found)
             if len(entries):
-                num_wanted = self._num_wanted(entries)
+                num_wanted = self._num_wanted(entries, self._scan.sound_offset)
                 if num_wanted:
                     yield from self._sound(entries.before(num_wanted), fused)
                 if num_wanted < len(entries):
@@ -152,9 +154,9 @@ class ColumnarReader:
                 position = yield from self._trouble(position)
         yield from self._flush()
 
-    def _num_wanted(self, entries: EntryTable) -> int:
-        """Return how many of some entries precede the end of the range."""
-        num_wanted = self._ending.num_before(entries, self._scan.sound_offset)
+    def _num_wanted(self, entries: EntryTable, previous: int | None) -> int:
+        """Return how many of some entries precede the end of the range; see `Ending.num_before`."""
+        num_wanted = self._ending.num_before(entries, previous)
         if self._coverage is not None:
             self._coverage.is_ended = num_wanted < len(entries)
         return num_wanted
@@ -195,31 +197,18 @@ class ColumnarReader:
         """Yield the events from where the scanner stopped; return the position where it can continue."""
         for entry in self._scan.region(position):
             position = entry.end_position
-            if not isinstance(entry, Batch) or entry.crc_valid is False:
-                if isinstance(entry, Damage) and self._coverage is not None:
-                    self._coverage.damaged()
-                yield entry
-            elif self._ends_with(entry):
-                return self._source.size
-            else:
-                yield SoundBatches(1, entry.size)
-                is_excluded = self._excluded is not None and self._excluded.holds(entry)
-                if self._counts is not None:
-                    self._counts.batch(entry, is_excluded=is_excluded)
-                if not is_excluded:
-                    yield from self._exactly(entry, RecordPlace())
+            if isinstance(entry, Batch) and entry.crc_valid is not False:
+                entries = row_of(entry, self._module)
+                if not self._num_wanted(entries, entry.previous_offset):
+                    return self._source.size
+                self._refused = entry
+                yield from self._sound(entries, None)
+                self._refused = None
+                continue
+            if isinstance(entry, Damage) and self._coverage is not None:
+                self._coverage.damaged()
+            yield entry
         return position
-
-    def _ends_with(self, batch: Batch) -> bool:
-        """Return whether reading ends with an entry that the scanner refused."""
-        is_over = self._ending.is_with(batch, self._scan.sound_offset)
-        if self._misplaced is not None:
-            self._misplaced.batch(batch)
-        if self._coverage is not None and is_over:
-            self._coverage.is_ended = True
-        elif self._coverage is not None:
-            self._coverage.batch(batch)
-        return is_over
 
     def _sound(self, entries: EntryTable, fused: FusedScan | None) -> Iterator[Event]:
         """The records of sound entries; of those that a fused scan has taken already, none."""
@@ -252,7 +241,8 @@ class ColumnarReader:
                 before = entries.last_offset(row - 1)
             yield from self._flush()
             self._scan.sound_offset = before
-            yield from self._exactly(self._scan.batch_at(entries.value(row, "position")), start)
+            batch = self._refused or self._scan.batch_at(entries.value(row, "position"))
+            yield from self._exactly(batch, start)
             before, slow_row = self._scan.sound_offset, row
             wanted = wanted[at + 1 :]
         if slow_row != len(entries) - 1:
@@ -268,6 +258,8 @@ class ColumnarReader:
 
     def _kinds(self, entries: EntryTable) -> Any:
         kinds = entries.kinds(*self._bounds, is_bounded=self._is_bounded)
+        if self._refused is not None:
+            kinds[kinds != kinds_of.SKIPPED] = kinds_of.SLOW
         if self._excluded is not None:
             kinds[self._excluded.mask(entries)] = kinds_of.SKIPPED
         return kinds
