@@ -75,10 +75,10 @@ def test_they_are_no_columns_of_those_who_do_not_ask() -> None:
 def test_a_choice_of_them_makes_no_decoder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each variant is compiled once a machine; four flags would make sixteen times as many."""
     made = set()
-    real = decoding.load_decoder
+    real = decoding.Compiled
     monkeypatch.setattr(
         decoding,
-        "load_decoder",
+        "Compiled",
         lambda factory, **flags: made.add(tuple(flags.values())) or real(factory, **flags),
     )
     with open_segment(batch(0, [record(0), record(1)], count=2, last_offset_delta=1)) as segment:

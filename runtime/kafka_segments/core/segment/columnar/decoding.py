@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kafka_segments.core.native import kernels
 from kafka_segments.core.native.arena import Arena, ArenaPool, Lease, pool_of
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.segment.columnar.arrow_schema import stored_names
 from kafka_segments.core.segment.columnar.record_columns import (
     ABSENT,
@@ -48,8 +48,6 @@ Spans = Any
 
 _CAPACITY = Capacity(num_rows=1 << 16, num_bytes=5 << 19, num_items=1 << 18)
 _NUM_STATE = 64
-_FEW_RECORDS = 2000  # that are read again one by one sooner than by another decoder
-_OFFSETS = pa.schema([pa.field("offset", pa.int64(), nullable=False)])
 
 
 class RecordDecoder:
@@ -60,7 +58,6 @@ class RecordDecoder:
         schema: the Arrow schema of the result.
         capacity: of one arrow batch.
         max_items: list items of one record at most.
-        tells_offsets: where it stops in a batch, look up the offset of the record before, if that is far in.
 
     Attributes:
         max_items: as above; may be changed before a batch is decoded.
@@ -75,9 +72,7 @@ class RecordDecoder:
         *,
         capacity: Capacity = _CAPACITY,
         max_items: int,
-        tells_offsets: bool = False,
     ) -> None:
-        self._module, self._tells_offsets = module, tells_offsets
         self._schema = schema
         self.max_items = max_items
         columns = columns_of(module.RECORD_COLUMNS, module.RECORD_NONES)
@@ -86,11 +81,10 @@ class RecordDecoder:
         by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
         self._fields = [by_name.get(name, ABSENT) for name in wanted]
         options = {name: name in wanted for name in _options_of(module.decoder)}
-        self._native = load_decoder(module.decoder, **options)
-        self._table = self._native.new_table()
         self.state = np.zeros(_NUM_STATE, np.int64)
-        self._table.set("state", self.state.ctypes.data, _NUM_STATE)
-        self.entry = self._native.address, self._table.address
+        self._native = Compiled(module.decoder, **options)
+        self._native.set("state", self.state)
+        self.entry = self._native.entry
         self._capacity = capacity
         self._arrays = _arrays(self._columns, capacity)
         self._all = frozenset(array.name for array in self._arrays)
@@ -126,9 +120,9 @@ class RecordDecoder:
         state = self.state
         state[kernels.BATCH] = state[kernels.RECORD] = 0
         state[kernels.NUM_BATCHES] = len(spans) if fused is None else 0
-        self._table.set("data", *data)
-        self._table.set("batches", *batches)
-        self._table.set("spans", spans.ctypes.data, spans.size)
+        self._native.set_address("data", *data)
+        self._native.set_address("batches", *batches)
+        self._native.set("spans", spans)
         while True:
             self._ensure_arena()
             status = self.run() if fused is None else fused()
@@ -136,16 +130,16 @@ class RecordDecoder:
                 return None
             batch = int(state[kernels.BATCH])
             if status != kernels.FULL:
-                return self._stop(data, batches, spans[batch : batch + 1], batch)
+                return self._stop(spans[batch : batch + 1], batch)
             if self.num_rows == 0:
                 if not self._enlarge(int(spans[batch, 1] - spans[batch, 0])):
-                    return self._stop(data, batches, spans[batch : batch + 1], batch)
+                    return self._stop(spans[batch : batch + 1], batch)
                 continue
             yield self._flush()
 
     def run(self) -> int:
         """Call the compiled decoder, for a caller with a loop of its own."""
-        return self._native(self._table)
+        return self._native()
 
     def overwrite(self, name: str, row: int, values: Any) -> None:
         """Replace the decoded numbers of a column from a row on; no effect if it is not selected."""
@@ -186,27 +180,14 @@ class RecordDecoder:
         self._lease = None
         return batch
 
-    def _stop(self, data: tuple[int, int], batches: tuple[int, int], span: Spans, batch: int) -> Stop:
+    def _stop(self, span: Spans, batch: int) -> Stop:
         """Return where the decoder stopped in a batch that it could not decode to its end."""
         self._has_refused = True  # what it wrote of the next record is not counted
         if self.num_rows == 0:
             self._lease = None  # and goes with the arena
         num_records = int(self.state[kernels.RECORD])
-        if num_records == 0:
-            return Stop(batch, RecordPlace())
-        known, last_offset = span.copy(), None
-        known[0, 1] = self.state[kernels.PLACE]
-        if self._tells_offsets and num_records > _FEW_RECORDS:
-            last_offset = self._last_offset(data, batches, known)
-        return Stop(batch, RecordPlace(num_records, int(known[0, 1] - known[0, 0]), last_offset))
-
-    def _last_offset(self, data: tuple[int, int], batches: tuple[int, int], span: Spans) -> int:
-        """Return the offset of the last record in a part of a batch, even if `offset` is not selected."""
-        decoder = RecordDecoder(self._module, _OFFSETS, capacity=self._capacity, max_items=self.max_items)
-        last_offset = -1
-        for rows in _decoded(decoder, data, batches, span):
-            last_offset = rows.column(0)[-1].as_py()
-        return last_offset
+        place = int(self.state[kernels.PLACE] - span[0, 0]) if num_records else 0
+        return Stop(batch, RecordPlace(num_records, place))
 
     def _ensure_arena(self) -> None:
         if self._lease is None:
@@ -240,7 +221,7 @@ class RecordDecoder:
         if arena is not self._arena:
             self._arena = arena
             for array in arrays:
-                self._table.set(array.name, arena.addresses[array.name], array.length)
+                self._native.set_address(array.name, arena.addresses[array.name], array.length)
         if arena.dirty:
             _prepare(arena, arrays)
         arena.dirty = self._all  # until it is known which are not
@@ -249,13 +230,6 @@ class RecordDecoder:
 @cache
 def _options_of(decoder: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(decoder).parameters)
-
-
-def _decoded(
-    decoder: RecordDecoder, data: tuple[int, int], batches: tuple[int, int], spans: Spans
-) -> Iterator[pa.RecordBatch]:
-    yield from decoder.decode(data, batches, spans)
-    yield from decoder.flush()
 
 
 def _arrays(columns: Sequence[Column], capacity: Capacity) -> tuple[Array, ...]:

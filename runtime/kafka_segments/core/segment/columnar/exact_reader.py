@@ -66,10 +66,7 @@ class ExactRecords:
 
     def _records(self, batch: Batch, start: RecordPlace, damages: list[Damage]) -> Iterator[Record]:
         """Yield the records from `start` on; damage after them is added to `damages`."""
-        # Continuing needs a record with a known offset: damage is described by its neighbours.
-        begin = start if start.last_offset is not None else RecordPlace()
-        last_offset = begin.last_offset
-        num_known = start.num_records - begin.num_records
+        last_offset = None  # of a record that was yielded before, too: damage is described by its neighbours
         try:
             opened = open_records(
                 batch,
@@ -77,12 +74,11 @@ class ExactRecords:
                 max_decompressed=self._max_decompressed,
                 check_crc=self._check_crc,
                 rows=self._rows,
-                start=begin,
                 items=self._scan.items,
             )
             for number, record in enumerate(opened[1]):
                 last_offset = record.offset
-                if number >= num_known:
+                if number >= start.num_records:
                     yield record
             self._scan.note_sound(batch)
         except KafkaFormatError as error:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.formats.java import MAX_LONG, MIN_LONG
-from kafka_segments.core.native.engine import address_of, load_decoder
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.native.kernels import (
     AT,
     BATCH,
@@ -172,8 +172,7 @@ class FusedScan:
         offsets: tuple[int | None, int | None] = (None, None),
     ) -> None:
         self._headers, self._decoder = headers, decoder
-        self._loop = load_decoder(fused_loop)
-        self._arguments = self._loop.new_table()
+        self._loop = Compiled(fused_loop)
         self._state = state = chain(_NUM_STATE, headers.compile().entry, decoder.entry)
         self._spans = np.zeros((headers.max_rows, 3), np.int64)
         state[NUM_ROWS], state[PIECE] = headers.max_rows, LEN_PIECE
@@ -188,11 +187,10 @@ class FusedScan:
         state[HIGHEST] = MAX_LONG if end is None else end - 1
         state[NUM_RECORDS] = module.BATCH_COLUMNS.index("num_records")
         arrays = {"state": state, "spans": self._spans, "decode": decoder.state}
-        for name, array in arrays.items():
-            self._arguments.set(name, array.ctypes.data, array.size)
-        for name, memory in {"scan": headers.state, "windows": headers.windows}.items():
-            self._arguments.set(name, address_of(memory), len(memory))
-        self._arguments.set("table", *headers.table)
+        arrays |= {"scan": headers.state, "windows": headers.windows}
+        for name, memory in arrays.items():
+            self._loop.set(name, memory)
+        self._loop.set_address("table", *headers.table)
         self.num_decoded = 0
         self.stop: RecordPlace | None = None
 
@@ -204,12 +202,9 @@ class FusedScan:
         """
         state = self._state
         state[LENGTH], state[IS_OVER] = len_window, 0
+        self._loop.set("data", self._headers.window)
         data = self._headers.address, len(self._headers.window)
-        self._arguments.set("data", *data)
-        stopped = yield from self._decoder.decode(data, self._headers.table, self._spans, self._run)
+        stopped = yield from self._decoder.decode(data, self._headers.table, self._spans, self._loop)
         self.num_decoded = int(self._decoder.state[BATCH]) if stopped is None else stopped.batch
         self.stop = None if stopped is None else stopped.start
         return int(state[STATUS])
-
-    def _run(self) -> int:
-        return self._loop(self._arguments)

@@ -128,7 +128,7 @@ class ColumnarReader:
             package = self._module.__name__.rpartition(".")[0]
             module = import_module(f"{package}.{self._module.CONTENTS[content].decoder}")
             schema = pa.schema([]) if is_control else self._decoded
-            self._decoders[key] = RecordDecoder(module, schema, max_items=MAX_NUM_HEADERS, tells_offsets=True)
+            self._decoders[key] = RecordDecoder(module, schema, max_items=MAX_NUM_HEADERS)
         return self._decoders[key]
 
     def events(self) -> Iterator[Event]:

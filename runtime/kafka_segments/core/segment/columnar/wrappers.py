@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.native.kernels import (
     AT,
     BATCH,
@@ -50,9 +50,7 @@ __all__ = ["Unwrapping", "unwrapper"]
 COUNT, NUM_ROWS, WIDTH, BASE_OFFSET, MAGIC, TIMESTAMP_TYPE, TAKEN, STATUS = range(
     NUM_CHAINED, NUM_CHAINED + 8
 )
-# Of the wrapper that is looked at: magic and timestamp type, and what its messages' offsets lack.
-ITS_MAGIC, ITS_TYPE, DISTANCE = range(NUM_CHAINED + 8, NUM_CHAINED + 11)
-_NUM_STATE = NUM_CHAINED + 11
+_NUM_STATE = NUM_CHAINED + 8
 _NUM_SCAN_STATE = 16
 _LOG_APPEND_TIME = 1  # org.apache.kafka.common.record.TimestampType
 
@@ -74,14 +72,15 @@ def scan_content(state: Longs, scan: Longs, start: int, end: int, row: int) -> i
     return load(scan, ROW)
 
 
-def are_usual(state: Longs, table: Longs, row: int, end: int) -> bool:
+def are_usual(state: Longs, table: Longs, row: int, end: int, head: int, batches: Longs) -> bool:  # noqa: PLR0917
     """Return whether messages have their wrapper's magic, no codec, and its type of timestamps."""
-    is_created = load(state, ITS_MAGIC) != 0 and load(state, ITS_TYPE) == 0
+    magic = load(batches, head + load(state, MAGIC))
+    is_created = magic != 0 and load(batches, head + load(state, TIMESTAMP_TYPE)) == 0
     while row < end:
         place = row * load(state, WIDTH)
         if load(table, place + CONTENT) != load(state, TAKEN) or load(table, place + CODEC) != 0:
             return False
-        if load(table, place + load(state, MAGIC)) != load(state, ITS_MAGIC):
+        if load(table, place + load(state, MAGIC)) != magic:
             return False
         if is_created and load(table, place + load(state, TIMESTAMP_TYPE)) != 0:
             return False
@@ -89,12 +88,12 @@ def are_usual(state: Longs, table: Longs, row: int, end: int) -> bool:
     return True
 
 
-def shift(state: Longs, table: Longs, spans: Longs, row: int, end: int) -> None:
+def shift(state: Longs, table: Longs, spans: Longs, row: int, end: int, distance: int) -> None:  # noqa: PLR0917
     """Make offsets absolute, and set the positions of the messages."""
     while row < end:
         place = row * load(state, WIDTH)
         offset = place + load(state, BASE_OFFSET)
-        store(table, offset, wrap(load(table, offset) + load(state, DISTANCE)))
+        store(table, offset, wrap(load(table, offset) + distance))
         store(spans, 3 * row, load(table, place + PAYLOAD))
         store(spans, 3 * row + 1, load(table, place + END_PAYLOAD))
         store(spans, 3 * row + 2, row)
@@ -117,21 +116,20 @@ def unwrapper() -> Callable[..., int]:
         at = row = 0
         while at < load(state, COUNT):
             behind = scan_content(state, scan, load(places, 2 * at), load(places, 2 * at + 1), row)
+            head = load(wrappers, at) * load(state, WIDTH)
             if load(state, STATUS) != DONE or behind == row:
                 break
-            head = load(wrappers, at) * load(state, WIDTH)
-            store(state, ITS_MAGIC, load(batches, head + load(state, MAGIC)))
-            store(state, ITS_TYPE, load(batches, head + load(state, TIMESTAMP_TYPE)))
-            if not are_usual(state, table, row, behind):
+            if not are_usual(state, table, row, behind, head, batches):
                 break
             offset = load(batches, head + load(state, BASE_OFFSET))
             last = load(table, (behind - 1) * load(state, WIDTH) + load(state, BASE_OFFSET))
-            store(state, DISTANCE, 0)
-            if load(state, ITS_MAGIC) != 0 and offset != 0:  # old versions of librdkafka left it at 0
+            distance = 0
+            # Offsets are absolute in magic 0; old versions of librdkafka left 0 in wrappers.
+            if load(batches, head + load(state, MAGIC)) != 0 and offset != 0:
                 if offset < last:
                     break
-                store(state, DISTANCE, wrap(offset - last))
-            shift(state, table, spans, row, behind)
+                distance = wrap(offset - last)
+            shift(state, table, spans, row, behind, distance)
             store(firsts, at, row)
             row = behind
             at += 1
@@ -154,13 +152,11 @@ class Unwrapping:
     def __init__(self, decoder: RecordDecoder, content: int, module: ModuleType, *, check_crc: bool) -> None:
         self._decoder = decoder
         self._width = module.WIDTH
-        self._scanner = load_decoder(module.scanner, check_crc=check_crc, whole=True)
-        self._scanner_arguments = self._scanner.new_table()
-        self._unwrap = load_decoder(unwrapper)
-        self._arguments = self._unwrap.new_table()
+        self._scanner = Compiled(module.scanner, check_crc=check_crc, whole=True)
+        self._unwrap = Compiled(unwrapper)
         self._scan = np.zeros(_NUM_SCAN_STATE, np.int64)
-        self._scanner_arguments.set("state", self._scan.ctypes.data, self._scan.size)
-        self._state = chain(_NUM_STATE, (self._scanner.address, self._scanner_arguments.address), (0, 0))
+        self._scanner.set("state", self._scan)
+        self._state = chain(_NUM_STATE, self._scanner.entry, (0, 0))
         names = module.BATCH_COLUMNS
         self._state[WIDTH], self._state[TAKEN] = module.WIDTH, content
         columns = {BASE_OFFSET: "base_offset", MAGIC: "magic", TIMESTAMP_TYPE: "timestamp_type"}
@@ -168,7 +164,7 @@ class Unwrapping:
             self._state[place] = names.index(name)
         self._firsts = np.zeros(_MOST_WRAPPERS + 1, np.int64)
         for name, array in (("state", self._state), ("scan", self._scan), ("firsts", self._firsts)):
-            self._arguments.set(name, array.ctypes.data, array.size)
+            self._unwrap.set(name, array)
         self._times: Any = None
         self._num_messages = 0
         self._make_room(_FEW_MESSAGES)
@@ -177,9 +173,9 @@ class Unwrapping:
         self._table = np.zeros((num_messages, self._width), np.int64)
         self._spans = np.zeros((num_messages, 3), np.int64)
         self._state[NUM_ROWS] = num_messages
-        self._scanner_arguments.set("table", self._table.ctypes.data, self._table.size)
-        self._arguments.set("table", self._table.ctypes.data, self._table.size)
-        self._arguments.set("spans", self._spans.ctypes.data, self._spans.size)
+        self._scanner.set("table", self._table)
+        self._unwrap.set("table", self._table)
+        self._unwrap.set("spans", self._spans)
 
     def run(
         self,
@@ -223,13 +219,13 @@ class Unwrapping:
 
     def _find(self, data: tuple[int, int], places: Any, batches: tuple[int, int], rows: Any) -> int:
         """Fill table and spans; returns of how many wrappers."""
-        self._scanner_arguments.set("data", *data)
-        self._arguments.set("places", places.ctypes.data, places.size)
-        self._arguments.set("batches", *batches)
-        self._arguments.set("wrappers", rows.ctypes.data, rows.size)
+        self._scanner.set_address("data", *data)
+        self._unwrap.set("places", places)
+        self._unwrap.set_address("batches", *batches)
+        self._unwrap.set("wrappers", rows)
         self._state[COUNT] = len(places)
         while True:
-            done = self._unwrap(self._arguments)
+            done = self._unwrap()
             if done or self._state[STATUS] != FULL or len(self._table) >= _MOST_MESSAGES:
                 return done
             self._make_room(4 * len(self._table))

@@ -45,12 +45,10 @@ class RecordPlace(NamedTuple):
     Attributes:
         num_records: number of records decoded before.
         place: after the last of them, in bytes of the content.
-        last_offset: of the last of them, where it is needed.
     """
 
     num_records: int = 0
     place: int = 0
-    last_offset: int | None = None
 
 
 _BEGINNING = RecordPlace()
@@ -126,7 +124,6 @@ def open_records(
     max_decompressed: int,
     check_crc: bool = True,
     rows: Rows | None = None,
-    start: RecordPlace = _BEGINNING,
     items: ItemBudget | None = None,
 ) -> tuple[Batch, Iterator[Record]]:
     """Return a batch, completed from its content, and its records.
@@ -137,7 +134,6 @@ def open_records(
         max_decompressed: bytes that the payload may decompress to.
         check_crc: verify the checksums of messages in a wrapper.
         rows: a faster decoder for records of magic 2, if available.
-        start: in magic 2, records decoded before, which are not yielded.
         items: counts records, headers and the content of control records, where a pass reads several batches.
 
     Returns:
@@ -151,9 +147,7 @@ def open_records(
     """
     items = items or ItemBudget(max_decompressed)
     if batch.magic >= 2:
-        bodies = iter_bodies(
-            batch, payload, max_decompressed=max_decompressed, rows=rows, start=start, items=items
-        )
+        bodies = iter_bodies(batch, payload, max_decompressed=max_decompressed, rows=rows, items=items)
         return batch, (_record(batch, body) for body in chain.from_iterable(bodies))
     try:
         check_codec(batch)
@@ -169,7 +163,6 @@ def iter_bodies(
     *,
     max_decompressed: int,
     rows: Rows | None = None,
-    start: RecordPlace = _BEGINNING,
     items: ItemBudget | None = None,
 ) -> Iterator[Iterable[formats.Body]]:
     """Yield the records of a batch of magic 2 by their own values, several at once, each to be read at once.
@@ -188,7 +181,7 @@ def iter_bodies(
         budget = None if batch.compression == "none" else items or ItemBudget(max_decompressed)
         if budget is not None:
             budget.add(batch.size)
-        yield from _records(batch, plain, rows, start, budget)
+        yield from _records(batch, plain, rows, budget)
     except KafkaFormatError as error:
         raise error.with_context(position=batch.position, path=batch.path) from error.__cause__
 
@@ -214,11 +207,11 @@ def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: i
 
 
 def _records(
-    batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: RecordPlace, items: ItemBudget | None
+    batch: Batch, payload: bytes | memoryview, rows: Rows | None, items: ItemBudget | None
 ) -> Iterator[Iterable[formats.Body]]:
-    """Yield the records after `start`, within the budget."""
-    is_experimental = isinstance(batch, ExperimentalBatch)  # which faster decoders do not know
-    if rows is not None and not (batch.is_control or is_experimental) and start == _BEGINNING:
+    """Yield the records, within the budget."""
+    start, is_experimental = _BEGINNING, isinstance(batch, ExperimentalBatch)
+    if rows is not None and not (batch.is_control or is_experimental):  # which faster decoders do not know
         max_items = MAX_NUM_HEADERS if items is None else items.largest(MAX_NUM_HEADERS)
         steps = rows.bodies(batch, payload, max_items)
         try:
