@@ -306,12 +306,12 @@ def length(array: Longs) -> int:
 
 def load_bit(bitmap: Bytes, at: int) -> int:
     """The bit of row `at` in an Arrow bitmap (least significant bit first)."""
-    return int(bitmap[at >> 3]) >> (at & 7) & 1
+    return load_u1(bitmap, at >> 3) >> (at & 7) & 1
 
 
 def clear_bit(bitmap: Bytes, at: int) -> None:
     """Mark row `at` as null in an Arrow validity bitmap (least significant bit first)."""
-    bitmap[at >> 3] &= ~(1 << (at & 7)) & 0xFF
+    store_1(bitmap, at >> 3, load_u1(bitmap, at >> 3) & ~(1 << (at & 7)))
 
 
 def copy_bytes(target: Bytes, to: int, source: Bytes, start: int, size: int) -> None:

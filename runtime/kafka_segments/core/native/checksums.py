@@ -36,24 +36,8 @@ def _crc32c(_typing: Any, data: Any, start: Any, end: Any) -> Any:
     return types.int64(data, types.int64, types.int64), generate
 
 
-def _tables(polynomial: int) -> Any:
-    """Tables for eight bytes at a time: checksum of each byte, followed by 0 to 7 zeros."""
-    tables = np.zeros((8, 256), np.int64)
-    for value in range(256):
-        register = value
-        for _bit in range(8):
-            register = register >> 1 ^ (polynomial if register & 1 else 0)
-        tables[0, value] = register
-    for zeros in range(1, 8):
-        for value in range(256):
-            register = int(tables[zeros - 1, value])
-            tables[zeros, value] = register >> 8 ^ int(tables[0, register & 0xFF])
-    return tables.ravel()
-
-
 _njit: Any = numba.njit  # whose type does not know all of its options
 _jit = _njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
-_TABLES, _CASTAGNOLI = _tables(0xEDB88320), _tables(0x82F63B78)  # the polynomials, bits reversed
 _CAN_FOLD = target.has("pclmul", "64bit")
 _load_u1, _load_u8le = bytes_loader(1, False, True), bytes_loader(8, False, False)
 
@@ -76,17 +60,52 @@ def _fold(_typing: Any, data: Any, start: Any, end: Any) -> Any:
 _folded: Any = _fold  # with its signature in calls
 
 
-@_jit
-def _crc32_of_word(word: int) -> int:
-    """The register after eight bytes, from 0 or already combined with them."""
-    register = 0
-    for at in range(8):
-        register ^= _TABLES[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
-    return register
+def _tables(polynomial: int) -> Any:
+    """Tables for eight bytes at a time: checksum of each byte, followed by 0 to 7 zeros."""
+    tables = np.zeros((8, 256), np.int64)
+    for value in range(256):
+        register = value
+        for _bit in range(8):
+            register = register >> 1 ^ (polynomial if register & 1 else 0)
+        tables[0, value] = register
+    for zeros in range(1, 8):
+        for value in range(256):
+            register = int(tables[zeros - 1, value])
+            tables[zeros, value] = register >> 8 ^ int(tables[0, register & 0xFF])
+    return tables.ravel()
+
+
+def _by_tables(polynomial: int) -> tuple[Any, Any]:
+    """Make `(word) -> register`, for eight bytes, and `(register, data, start, end) -> register`."""
+    tables = _tables(polynomial)
+
+    @_jit
+    def of_word(word: int) -> int:
+        """The register after eight bytes, from 0 or already combined with them."""
+        register = 0
+        for at in range(8):
+            register ^= tables[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
+        return register
+
+    @_jit
+    def go_on(register: int, data: Any, start: int, end: int) -> int:
+        while end - start >= 8:
+            register = of_word(_load_u8le(data, start) ^ register)
+            start += 8
+        while start < end:
+            register = tables[(register ^ _load_u1(data, start)) & 0xFF] ^ (register >> 8)
+            start += 1
+        return register
+
+    return of_word, go_on
+
+
+_crc32_of_word, _crc32_on = _by_tables(0xEDB88320)  # the polynomials, bits reversed
+_, _crc32c_on = _by_tables(0x82F63B78)
 
 
 @_jit
-def crc32(data: Any, start: int, end: int) -> int:
+def crc32(data: Any, start: int, end: int) -> Any:
     """CRC-32 (as in zlib), by folding if the CPU supports it and there are enough bytes, else by tables."""
     register = 0xFFFFFFFF
     if _CAN_FOLD and end - start >= LEAST_FOLDED:
@@ -94,29 +113,13 @@ def crc32(data: Any, start: int, end: int) -> int:
         lower, upper = _folded(data, start, rest)
         register = _crc32_of_word(upper ^ _crc32_of_word(lower))
         start = rest
-    while end - start >= 8:
-        register = _crc32_of_word(_load_u8le(data, start) ^ register)
-        start += 8
-    while start < end:
-        register = _TABLES[(register ^ _load_u1(data, start)) & 0xFF] ^ (register >> 8)
-        start += 1
-    return register ^ 0xFFFFFFFF
+    return _crc32_on(register, data, start, end) ^ 0xFFFFFFFF
 
 
 @_jit
-def crc32c_by_tables(data: Any, start: int, end: int) -> int:
+def crc32c_by_tables(data: Any, start: int, end: int) -> Any:
     """CRC-32C by tables, for CPUs without instructions for it."""
-    register = 0xFFFFFFFF
-    while end - start >= 8:
-        word = _load_u8le(data, start) ^ register
-        register = 0
-        for at in range(8):
-            register ^= _CASTAGNOLI[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
-        start += 8
-    while start < end:
-        register = _CASTAGNOLI[(register ^ _load_u1(data, start)) & 0xFF] ^ (register >> 8)
-        start += 1
-    return register ^ 0xFFFFFFFF
+    return _crc32c_on(0xFFFFFFFF, data, start, end) ^ 0xFFFFFFFF
 
 
 CHECKSUMS: dict[str, Callable[..., Any]] = {

@@ -1,12 +1,21 @@
-"""Features of this CPU by LLVM; `target` has those that numba compiles for."""
+"""LLVM, which loads machine code, and the features of this CPU; `target` has those for compiling."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from kafka_segments.core.native.binding import llvm
+from kafka_segments.errors import MissingExtraError
 
-__all__ = ["has", "has_crc32c", "identity"]
+try:
+    from llvmlite import binding as llvm
+except Exception as error:  # its library does not fit this machine: OSError, RuntimeError, AttributeError
+    raise MissingExtraError(
+        f"reading into Arrow needs llvmlite, which cannot be loaded here ({error}): "
+        "pip install --force-reinstall 'kafka-segments[arrow,jit]'",
+        extra="jit",
+    ) from error
+
+__all__ = ["has", "has_crc32c", "identity", "llvm"]
 
 
 @cache

@@ -130,34 +130,6 @@ def _length(_typing: Any, array: Any) -> Any:
 
 
 @intrinsic
-def _load_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
-    def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
-        base, length = array_parts(builder, arguments[0])
-        index = builder.lshr(arguments[1], ir.Constant(_I64, 3))
-        check_place(builder, index, ir.Constant(_I64, 1), length)
-        byte = builder.zext(builder.load(builder.gep(base, [index])), _I64)
-        shifted = builder.lshr(byte, builder.and_(arguments[1], ir.Constant(_I64, 7)))
-        return builder.and_(shifted, ir.Constant(_I64, 1))
-
-    return types.int64(bitmap, types.int64), generate
-
-
-@intrinsic
-def _clear_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
-    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-        base, length = array_parts(builder, arguments[0])
-        index = builder.lshr(arguments[1], ir.Constant(_I64, 3))
-        check_place(builder, index, ir.Constant(_I64, 1), length)
-        place = builder.gep(base, [index])
-        bit = builder.trunc(builder.and_(arguments[1], ir.Constant(_I64, 7)), _I8)
-        mask = builder.not_(builder.shl(ir.Constant(_I8, 1), bit))
-        builder.store(builder.and_(builder.load(place), mask), place)
-        return context.get_dummy_value()
-
-    return types.void(bitmap, types.int64), generate
-
-
-@intrinsic
 def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, size: Any) -> Any:
     """Copy in whole steps if both arrays have room for one more step, else byte-exact.
 
@@ -326,12 +298,10 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
     **_loaders(),
     **_storers(),
     "call": _call,
-    "clear_bit": _clear_bit,
     "copy_bytes": _copy_bytes,
     "equal_pairs": _equal_pairs,
     "length": _length,
     "load": _load,
-    "load_bit": _load_bit,
     "rare": _rare,
     "read_at": _read_at,
     "store": _store,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_segments.core.native import cache, keys
-from kafka_segments.core.native.binding import llvm
+from kafka_segments.core.native.cpu import llvm
 from kafka_segments.errors import MissingExtraError
 
 __all__ = ["load"]

@@ -12,4 +12,4 @@ from kafka_segments.errors.packages import check_packages
 check_packages(("pyarrow", "numpy"), "Arrow data need", "arrow", ", to read and to write")
 if not library.is_there():
     check_packages(("numba", "llvmlite"), "Arrow data need", "arrow,jit", ", to read and to write")
-    from kafka_segments.core.native import binding as _binding  # noqa: F401  says so if llvmlite cannot be loaded
+    from kafka_segments.core.native import cpu as _cpu  # noqa: F401  says so if llvmlite cannot be loaded
