@@ -27,7 +27,6 @@ from typing import Generic, TypeVar
 
 from kafka_segments.core.formats.file_names import SEGMENT_NAME
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.cleaner_traces import Traces
 from kafka_segments.core.segment.contents import contents_of, is_cleaned, runs_in
 from kafka_segments.core.segment.continuity import Extent, SegmentContents, traces_in
@@ -197,21 +196,7 @@ def shows_cleaner(places: Places, segment: StoredSegment) -> bool:
 
 def _shows_cleaner(places: Places, segment: StoredSegment) -> bool:
     with closing(open_stored(places, segment)) as source:
-        return _may_be_cleaned(source) and is_cleaned(source)
-
-
-def _may_be_cleaned(source: Source) -> bool:
-    """Whether unverified headers show a gap."""
-    try:
-        from kafka_segments.core.segment.columnar.header_table import iter_tables
-        from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
-        from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
-
-        coverage = OffsetCoverage()
-        pieces = iter_tables(source, OffsetRange(None, None), ReadRange(coverage=coverage))
-        return any(coverage.has_gaps for _piece in pieces)
-    except MissingExtraError:
-        return True
+        return is_cleaned(source)
 
 
 def astray_in(places: Places, log: PartitionLog) -> tuple[Extent, ...]:

@@ -12,9 +12,10 @@ from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.entry_table import EntryTable, row_of
 from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments.core.segment.verified.sound_runs import SoundRun
+from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["HeaderSummary", "head_of", "iter_header_summaries", "run_of", "summaries_of"]
 
@@ -109,8 +110,4 @@ def run_of(head: HeaderSummary) -> SoundRun:
 
 def head_of(batch: Batch) -> HeaderSummary:
     """Return the summary of a batch."""
-    base = batch.last_offset if batch.magic < 2 or batch.base_offset is None else batch.base_offset
-    kind, delta = int(batch.timestamp_type == "LogAppendTime"), batch.last_offset - base
-    place = batch.position, batch.end_position, base, batch.magic, kind, batch.compression_id
-    count = batch.num_records or 0
-    return _summary((*place, batch.max_timestamp, delta, count, batch.producer_id, batch.is_control))
+    return next(summaries_of(row_of(batch, kafka_log_segment)))

@@ -13,7 +13,6 @@ from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, handle_damage
 from kafka_segments.core.io.filesystem import Handle
 from kafka_segments.core.io.storage import Source, SourceLike, open_source
-from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.core.segment.records.batch_records import Rows, open_records
 from kafka_segments.core.segment.scan.entry_scan import Readable, Scan, read_payload
 from kafka_segments.core.segment.scan.foreign_logs import refuse_foreign
@@ -302,10 +301,6 @@ class Segment(Handle):
             if not isinstance(entry, Batch) or entry.last_offset >= base_offset:
                 return entry if isinstance(entry, Batch) and entry.base_offset == base_offset else None
         return None
-
-    def iter_header_summaries(self) -> Iterator[HeaderSummary | Damage]:
-        """Yield summaries of headers, and damage; no checksum is verified."""
-        return iter_header_summaries(self._source)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
         """Return the damage of a batch with bad records, whose checksum is right or unchecked.
