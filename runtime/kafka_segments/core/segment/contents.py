@@ -30,7 +30,6 @@ __all__ = [
     "end_of",
     "is_cleaned",
     "is_sound_at",
-    "near_end",
     "runs_in",
     "scan_end",
 ]
@@ -137,7 +136,7 @@ def end_of(source: Source, base_offset: int, beside: Beside = _NOTHING) -> Segme
         elif is_sound_at(source, *hint):
             position = hint[1]
     if not is_far and source.size > LARGEST_SMALL:
-        position = near_end(source, position)
+        position = find_last(source, position, _NUM_LAST)
     found = scan_end(source, base_offset, beside, position)
     if found is None or (found.last is None and position):
         found = scan_end(source, base_offset, beside)
@@ -206,11 +205,6 @@ def _overlapped(source: Source, batch: Batch) -> int | None:
     is_same = (following.base_offset, following.crc) == (batch.base_offset, batch.crc)
     is_overlapped = 0 <= (following.base_offset or 0) <= batch.last_offset and not is_same
     return following.base_offset if is_overlapped and sound_entry(source, position) is not None else None
-
-
-def near_end(source: Source, position: int = 0) -> int:
-    """Find the position of one of the last entries by reading all headers from a position on."""
-    return find_last(source, position, _NUM_LAST)
 
 
 def is_sound_at(source: Source, offset: int, position: int) -> bool:

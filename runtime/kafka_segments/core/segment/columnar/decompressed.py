@@ -7,14 +7,15 @@ errors describe what is wrong.
 
 from __future__ import annotations
 
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 from kafka_segments.core.codecs import CODEC_NAMES, Direct, decompress, direct_codec
 from kafka_segments.core.codecs.bounds import ALWAYS_ALLOWED, content_bound
 from kafka_segments.core.native.arena import Scratch
-from kafka_segments.core.segment.codec_loops import Loop, new_loop
+from kafka_segments.core.native.engine import address_of
+from kafka_segments.core.segment.codec_loops import new_loop
 from kafka_segments.errors import DecompressionError
 
 __all__ = ["PlainRecords"]
@@ -25,6 +26,10 @@ _LEN_TOGETHER = 1 << 19  # decompressed bytes that are worth a call of the decod
 _MOST_TOGETHER = 128  # payloads, where Python goes through them
 
 
+_Way: TypeAlias = Callable[[memoryview, Any, memoryview, int], tuple[int, int]]
+"""What `Loop.expand` does."""
+
+
 class PlainRecords:
     """Buffer for the content of a few payloads at a time.
 
@@ -32,15 +37,19 @@ class PlainRecords:
         max_decompressed: bytes that one payload may decompress to.
 
     Attributes:
-        data: address and size of the content of the last `fill`.
+        view: the content of the last `fill`.
     """
 
     def __init__(self, max_decompressed: int) -> None:
         self._max_decompressed = max_decompressed
         self._scratch: Scratch | None = None
-        self._loops: dict[tuple[str, bool], Loop | None] = {}
-        self._alone = b""
-        self.data = (0, 0)
+        self._ways: dict[tuple[str, bool], _Way | None] = {}
+        self.view = memoryview(b"")
+
+    @property
+    def data(self) -> tuple[int, int]:
+        """Address and size of `view`."""
+        return address_of(self.view), len(self.view)
 
     def fill(self, window: memoryview, codec: int, places: Any, magic: int = 2) -> int:
         """Decompress payloads, one at least.
@@ -49,7 +58,7 @@ class PlainRecords:
             window: the bytes that hold the payloads.
             codec: of the payloads, Kafka's number.
             places: an int64 array with two columns: where each payload begins and ends in `window`. For those
-                that are done, it becomes where they are in `data`.
+                that are done, it becomes where they are in `view`.
             magic: of the batches or messages, as for `codecs.decompress`.
 
         Returns:
@@ -62,36 +71,34 @@ class PlainRecords:
         name = _name(codec)
         scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
         target = scratch.view[: min(len(scratch.view), self._max_decompressed, _LARGEST_BUFFER)]
-        loop, direct = self._loop(name, magic), direct_codec(name)
-        num_done = size = 0
-        if loop is not None:
-            num_done, size = loop.expand(window, places, target, _LEN_TOGETHER)
-        elif direct is not None:
-            num_done, size = _directly(direct, window, places, target)
+        way = self._way(name, magic)
+        num_done, size = (0, 0) if way is None else way(window, places, target, _LEN_TOGETHER)
         if num_done:
-            self.data = scratch.address, size
+            self.view = target[:size]
             return num_done
         start, end = places[0].tolist()
         self._fill_alone(name, window[start:end], magic)
-        places[0] = 0, len(self._alone)
+        places[0] = 0, len(self.view)
         return 1
 
-    def _loop(self, name: str, magic: int) -> Loop | None:
+    def _way(self, name: str, magic: int) -> _Way | None:
         key = name, magic == 0
-        if key not in self._loops:
-            self._loops[key] = new_loop(name, magic)
-        return self._loops[key]
+        if key not in self._ways:
+            loop, direct = new_loop(name, magic), direct_codec(name)
+            self._ways[key] = loop.expand if loop else partial(_directly, direct) if direct else None
+        return self._ways[key]
 
     def _fill_alone(self, name: str, payload: memoryview, magic: int) -> None:
         max_size = content_bound(len(payload), self._max_decompressed)
-        self._alone = decompress(name, payload, max_size=max_size, magic=magic)
-        size = len(self._alone)
+        self.view = memoryview(decompress(name, payload, max_size=max_size, magic=magic))
+        size = len(self.view)
         if _LEN_BUFFER < size <= _LARGEST_BUFFER // 2:
             self._scratch = Scratch(1 << (2 * size).bit_length())  # the next one is likely to be as large
-        self.data = pa.py_buffer(self._alone).address, size
 
 
-def _directly(direct: Direct, window: memoryview, places: Any, target: memoryview) -> tuple[int, int]:
+def _directly(
+    direct: Direct, window: memoryview, places: Any, target: memoryview, enough: int
+) -> tuple[int, int]:
     """Decompress one payload after the other, as far as it goes; returns how many, and the bytes written."""
     used, ends = 0, [0]
     for start, end in places[:_MOST_TOGETHER].tolist():
@@ -100,7 +107,7 @@ def _directly(direct: Direct, window: memoryview, places: Any, target: memoryvie
             break
         used += size
         ends.append(used)
-        if used >= _LEN_TOGETHER:
+        if used >= enough:
             break
     num_done = len(ends) - 1
     places[:num_done, 0] = ends[:-1]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
@@ -131,11 +130,7 @@ class EntryPayloads:
                 count = self._plain.fill(window, codec, places, magic)
             except (DecompressionError, MissingCodecError):  # reading its records says why
                 count, is_readable = 1, False
-            data = self._data() if is_readable else _EMPTY
+            data = self._plain.view if is_readable else _EMPTY
             part = EntryTable(run.rows[done : done + count], kafka_log_segment)
             yield PayloadPiece(part, data, None, places[:count], is_readable)
             done += count
-
-    def _data(self) -> memoryview:
-        address, size = self._plain.data
-        return memoryview(pa.foreign_buffer(address, size, self._plain)) if size else _EMPTY
