@@ -27,6 +27,7 @@ from typing import Generic, TypeVar
 
 from kafka_segments.core.formats.file_names import SEGMENT_NAME
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.cleaner_traces import Traces
 from kafka_segments.core.segment.contents import contents_of, is_cleaned, runs_in
 from kafka_segments.core.segment.continuity import Extent, SegmentContents, traces_in
@@ -35,7 +36,6 @@ from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.core.segment.segment import Segment, open_segment
 from kafka_segments.errors import (
     KafkaFormatError,
-    MissingExtraError,
     NotingFaults,
     raise_unless_file_at_fault,
 )

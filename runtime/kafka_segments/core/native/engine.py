@@ -163,10 +163,6 @@ class Compiled:
         """Set an array by its address and number of elements; the caller keeps it alive."""
         self._table.set(name, address, length)
 
-    def set_address(self, name: str, address: int, length: int) -> None:
-        """Set an array by its address and number of elements; the caller keeps it alive."""
-        self._table.set(name, address, length)
-
     def __call__(self) -> int:
         """Run the machine code; return its status."""
         return self._decoder(self._table)

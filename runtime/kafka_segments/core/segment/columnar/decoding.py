@@ -120,8 +120,8 @@ class RecordDecoder:
         state = self.state
         state[kernels.BATCH] = state[kernels.RECORD] = 0
         state[kernels.NUM_BATCHES] = len(spans) if fused is None else 0
-        self._native.set_address("data", *data)
-        self._native.set_address("batches", *batches)
+        self._native.place("data", *data)
+        self._native.place("batches", *batches)
         self._native.set("spans", spans)
         while True:
             self._ensure_arena()
@@ -221,7 +221,7 @@ class RecordDecoder:
         if arena is not self._arena:
             self._arena = arena
             for array in arrays:
-                self._native.set_address(array.name, arena.addresses[array.name], array.length)
+                self._native.place(array.name, arena.addresses[array.name], array.length)
         if arena.dirty:
             _prepare(arena, arrays)
         arena.dirty = self._all  # until it is known which are not

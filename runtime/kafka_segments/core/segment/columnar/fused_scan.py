@@ -190,7 +190,7 @@ class FusedScan:
         arrays |= {"scan": headers.state, "windows": headers.windows}
         for name, memory in arrays.items():
             self._loop.set(name, memory)
-        self._loop.set_address("table", *headers.table)
+        self._loop.place("table", *headers.table)
         self.num_decoded = 0
         self.stop: RecordPlace | None = None
 

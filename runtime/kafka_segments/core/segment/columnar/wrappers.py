@@ -219,9 +219,9 @@ class Unwrapping:
 
     def _find(self, data: tuple[int, int], places: Any, batches: tuple[int, int], rows: Any) -> int:
         """Fill table and spans; returns of how many wrappers."""
-        self._scanner.set_address("data", *data)
+        self._scanner.place("data", *data)
         self._unwrap.set("places", places)
-        self._unwrap.set_address("batches", *batches)
+        self._unwrap.place("batches", *batches)
         self._unwrap.set("wrappers", rows)
         self._state[COUNT] = len(places)
         while True:
