@@ -16,16 +16,15 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from kafka_segments.core.native import cpu
 
 __all__ = ["digest", "global_names", "is_unchanged"]
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+_PLAIN = (bool, int, float, str, bytes, type(None))
 _OWN = "kafka_segments.core.native"
 # Settings of numba that do not change machine code, or are overridden in `compiling`.
 _OF_NO_CONSEQUENCE = (
@@ -93,24 +92,14 @@ class _Walk:
             yield f"{name} code {_code(value)}"
             for at, constant in enumerate(value.co_consts):
                 yield from self.of(constant, f"{name}.{at}")
-        elif isinstance(value, Enum):
-            yield f"{name} {type(value).__qualname__}.{value.name}"
-            yield from self.of(value.value, name)
         elif type(value) in _PLAIN:
             yield f"{name} {type(value).__name__} {value!r}"
         elif isinstance(value, (tuple, list)):
             yield f"{name} {type(value).__name__} {len(value)}"
             for at, item in enumerate(value):
                 yield from self.of(item, f"{name}.{at}")
-        elif isinstance(value, (dict, set, frozenset)):
-            pairs = sorted((value if isinstance(value, dict) else dict.fromkeys(value)).items(), key=repr)
-            yield from self.of([list(pair) for pair in pairs], f"{name} {type(value).__name__}")
-        elif isinstance(value, (type, BuiltinFunctionType)):
-            yield f"{name} {value.__module__}.{value.__qualname__}"
         elif isinstance(value, ModuleType):
             yield f"{name} module {value.__name__}"
-        elif hasattr(value, "dtype") and hasattr(value, "tobytes"):
-            yield f"{name} array {value.dtype} {value.shape} {value.tobytes().hex()}"
         else:
             raise NotImplementedError(
                 f"{name} is of {type(value)}: say in {__name__} what of it is in machine code"
