@@ -229,17 +229,10 @@ class Segment(Handle):
             MissingExtraError: pyarrow or numba is not installed.
             KafkaFormatError: while reading, for damage.
         """
-        from kafka_segments.core.segment.columnar.stream import read_batches
+        from kafka_segments.core.segment.columnar.stream import check_offsets, only_records
 
-        return read_batches(
-            self._source,
-            columns=columns,
-            offsets=offsets,
-            on_damage=on_damage,
-            check_crc=self._check_crc,
-            max_decompressed=self._max_decompressed,
-            experimental_magic3=self._experimental_magic3,
-        )
+        bounds = check_offsets(offsets)
+        return only_records(self.iter_columnar(columns, bounds), columns, bounds, on_damage)
 
     def read_headers(self, on_damage: OnDamage = "raise") -> pa.Table:
         """Read the headers of all entries as an Arrow table, unverified; needs the extra `arrow`.
@@ -287,6 +280,7 @@ class Segment(Handle):
             max_decompressed=self._max_decompressed,
             excluded=excluded,
             read_range=read_range,
+            experimental_magic3=self._experimental_magic3,
         )
         return reader.events()
 

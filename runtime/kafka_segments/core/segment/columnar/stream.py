@@ -9,37 +9,11 @@ import pyarrow as pa
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, report_damage
-from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.arrow_schema import schema_of
-from kafka_segments.core.segment.columnar.reader import ColumnarReader, Event
+from kafka_segments.core.segment.columnar.reader import Event
 from kafka_segments.errors import OptionError
-from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
 
-__all__ = ["check_offsets", "only_records", "read_batches"]
-
-
-def read_batches(
-    source: Source,
-    *,
-    columns: Sequence[str] | None,
-    offsets: tuple[int | None, int | None] | None,
-    on_damage: OnDamage,
-    check_crc: bool,
-    max_decompressed: int,
-    experimental_magic3: bool = False,
-) -> pa.RecordBatchReader:
-    schema = schema_of(columns)
-    start, end = check_offsets(offsets)
-    reader = ColumnarReader(
-        source,
-        schema=schema,
-        start=start,
-        end=end,
-        check_crc=check_crc,
-        max_decompressed=max_decompressed,
-        module=kafka_log_segment_experimental if experimental_magic3 else kafka_log_segment,
-    )
-    return only_records(reader.events(), columns, (start, end), on_damage)
+__all__ = ["check_offsets", "only_records"]
 
 
 def only_records(
