@@ -61,7 +61,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
 
 COMPILER = tuple(
     f"kafka_segments.core.native.{name}"
-    for name in ("checksums", "compiling", "fold", "intrinsics", "kernels", "target")
+    for name in ("checksums", "compiling", "intrinsics", "kernels", "target")
 )
 """Modules that make machine code of what the factories return."""
 
