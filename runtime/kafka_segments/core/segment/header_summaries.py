@@ -12,7 +12,8 @@ from kafka_segments.core.formats import wrap_long
 from kafka_segments.core.formats.entries import Batch, Damage
 from kafka_segments.core.formats.java import MAX_LONG
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.scan.entry_table import EntryTable, row_of
+from kafka_segments.core.segment.scan.entry_rows import row_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.walk import iter_headers
 from kafka_segments.core.segment.verified.sound_runs import SoundRun
 from kafka_segments_generated.columns import kafka_log_segment
