@@ -22,10 +22,9 @@ from kafka_segments import Batch, Damage, Record, Segment, open_segment
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.columnar.arrow_schema import FURTHER, NONE, SCHEMA
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
-from kafka_segments.core.segment.columnar.header_text import header_lists
+from kafka_segments.core.segment.columnar.fitted_values import MAX_MILLIS, fit_timestamps, header_lists
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.core.segment.columnar.read_range import ReadRange
-from kafka_segments.core.segment.columnar.timestamp_range import MAX_MILLIS, fit_timestamps
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.transactions.excluded import ExcludedBatches
 from kafka_segments.errors import TimestampRangeError

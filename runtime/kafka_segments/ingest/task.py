@@ -20,7 +20,7 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.store_requests import RequestCounts, requests_so_far
 from kafka_segments.core.segment.columnar.arrow_schema import NONE
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
-from kafka_segments.core.segment.columnar.timestamp_range import DATES, MAX_MILLIS, fit_timestamps
+from kafka_segments.core.segment.columnar.fitted_values import DATES, MAX_MILLIS, fit_timestamps
 from kafka_segments.errors import (
     AccountError,
     KafkaFormatError,

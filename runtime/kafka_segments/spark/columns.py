@@ -11,8 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_segments.core.segment.columnar.header_text import header_lists
-from kafka_segments.core.segment.columnar.timestamp_range import MICROS_PER_MILLI, fit_timestamps
+from kafka_segments.core.segment.columnar.fitted_values import MICROS_PER_MILLI, fit_timestamps, header_lists
 from kafka_segments.log.findings import Finding
 from kafka_segments.spark.planning import Row
 

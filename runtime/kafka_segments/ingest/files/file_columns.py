@@ -23,8 +23,7 @@ import pyarrow.parquet as pq
 from kafka_segments.core.formats.java import MIN_LONG
 from kafka_segments.core.segment.columnar.arrow_schema import NONE, OF_PARTITION, schema_of
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
-from kafka_segments.core.segment.columnar.header_text import as_text, header_lists
-from kafka_segments.core.segment.columnar.timestamp_range import MICROS_PER_MILLI
+from kafka_segments.core.segment.columnar.fitted_values import MICROS_PER_MILLI, as_text, header_lists
 from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.errors import EncodeError, KafkaFormatError, OptionError, ReadError
 from kafka_segments.ingest.files.layouts import LAYOUTS, LayoutColumn

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from kafka_segments.core.formats.file_names import TopicPartition, parse_directory_name
-from kafka_segments.core.segment.columnar.timestamp_range import MICROS_PER_MILLI
+from kafka_segments.core.segment.columnar.fitted_values import MICROS_PER_MILLI
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.query.options import nearest
 from kafka_segments.spark.writing.write_options import WriteOptions
