@@ -15,7 +15,7 @@ from tests.made.wild_payloads import IDS
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.core.segment.columnar import decoding, exact_reader
+from kafka_segments.core.segment.columnar import decoding, record_rows
 from kafka_segments.core.segment.columnar import wrappers as unwrapping
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.core.segment.scan import scanner
@@ -57,13 +57,13 @@ def run_of(count: int, **options: Any) -> bytes:
 def slow(monkeypatch) -> list[int]:
     """The positions of the entries that are left to the slow way."""
     left: list[int] = []
-    events = exact_reader.ExactRecords.events
+    events = record_rows.ExactRecords.events
 
     def watched(self, entry, start, **options):
         left.append(entry.position)
         return events(self, entry, start, **options)
 
-    monkeypatch.setattr(exact_reader.ExactRecords, "events", watched)
+    monkeypatch.setattr(record_rows.ExactRecords, "events", watched)
     return left
 
 

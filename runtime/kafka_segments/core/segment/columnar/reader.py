@@ -2,7 +2,7 @@
 
 Strategy: windows of sound entries come from the scanner, and their records from the decoder, hundreds of
 batches with one call; ordinary windows with a single call for both (`fused_scan`). Whatever these refuse is
-left to the exact readers, whose errors describe it: `entry_scan` for a damaged entry, `exact_reader` for a
+left to the exact readers, whose errors describe it: `entry_scan` for a damaged entry, `record_rows` for a
 batch with damaged content. They deliver the sound part, the fast reader continues after it, and both share
 the state of the scan.
 """
@@ -22,9 +22,9 @@ from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
-from kafka_segments.core.segment.columnar.exact_reader import ExactRecords
 from kafka_segments.core.segment.columnar.fused_scan import FusedScan
 from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange, ReadRange
+from kafka_segments.core.segment.columnar.record_rows import ExactRecords
 from kafka_segments.core.segment.columnar.wrappers import Unwrapping
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.core.segment.scan import entry_table as kinds_of
