@@ -27,7 +27,7 @@ _MOST_TOGETHER = 128  # payloads, where Python goes through them
 
 
 _Way: TypeAlias = Callable[[memoryview, Any, memoryview, int], tuple[int, int]]
-"""What `Loop.expand` does."""
+"""A function with the arguments and the result of `Loop.expand`."""
 
 
 class PlainRecords:
