@@ -37,13 +37,13 @@ def partition(tmp_path: Path) -> Path:
 def walks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Where walks through headers began."""
     found: list[int] = []
-    walk = contents.near_end
+    walk = contents.find_last
 
-    def near_end(source: object, position: int = 0) -> int:
+    def find_last(source: object, position: int, count: int) -> int:
         found.append(position)
-        return walk(source, position)  # type: ignore[arg-type]
+        return walk(source, position, count)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(contents, "near_end", near_end)
+    monkeypatch.setattr(contents, "find_last", find_last)
     yield found
 
 

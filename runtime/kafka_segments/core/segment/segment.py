@@ -269,6 +269,7 @@ class Segment(Handle):
         """
         from kafka_segments.core.segment.columnar.arrow_schema import schema_of
         from kafka_segments.core.segment.columnar.reader import ColumnarReader
+        from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
 
         start, end = offsets
         reader = ColumnarReader(
@@ -280,7 +281,7 @@ class Segment(Handle):
             max_decompressed=self._max_decompressed,
             excluded=excluded,
             read_range=read_range,
-            experimental_magic3=self._experimental_magic3,
+            module=kafka_log_segment_experimental if self._experimental_magic3 else kafka_log_segment,
         )
         return reader.events()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -58,7 +59,8 @@ class ColumnarReader:
         max_decompressed: bytes that one batch may decompress to.
         excluded: transactions whose records are left out.
         read_range: the part of the source to read; all of it if None.
-        experimental_magic3: read batches of the discarded magic 3, too.
+        module: the generated module with the scanner; what reads the records, its `CONTENTS` say. The slow
+            way knows Kafka's own formats only.
     """
 
     def __init__(
@@ -72,10 +74,8 @@ class ColumnarReader:
         max_decompressed: int,
         excluded: ExcludedBatches | None = None,
         read_range: ReadRange | None = None,
-        experimental_magic3: bool = False,
+        module: ModuleType = kafka_log_segment,
     ) -> None:
-        # What reads the records, the module's `CONTENTS` say.
-        module = kafka_log_segment_experimental if experimental_magic3 else kafka_log_segment
         self._source = source
         self._read_range = read_range = read_range or ReadRange()
         self._coverage, self._misplaced = read_range.coverage, read_range.misplaced
@@ -95,7 +95,7 @@ class ColumnarReader:
             source,
             check_crc=check_crc,
             max_decompressed=max_decompressed,
-            experimental_magic3=experimental_magic3,
+            experimental_magic3=module is kafka_log_segment_experimental,
         )
         if read_range.sound_offset is not None:
             self._scan.sound_offset = read_range.sound_offset
