@@ -59,7 +59,7 @@ def iter_verified(
         return _headers(source, check_crc=check_crc)
     options = {"max_decompressed": max_decompressed, "max_read": max_read}
     try:
-        from kafka_segments.core.segment import columnar as _columnar  # noqa: F401  says so if packages lack
+        import kafka_segments.core.segment.columnar  # noqa: F401  says so if packages lack
         from kafka_segments.core.segment.verified.verified_tables import iter_tables_verified
 
         return iter_tables_verified(source, check_crc=check_crc, **options)
