@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -44,7 +44,6 @@ __all__ = [
 DEFAULT_INTERVAL = 4096
 """Bytes between entries of an index, as `index.interval.bytes` has it."""
 _SUFFIX = ".log"
-_MAX_ABORTED = 1024  # entries that are written at once
 
 
 def base_offset_of(path: str) -> int | None:
@@ -85,27 +84,19 @@ class SegmentFiles:
         self.path, self.destination, self.base_offset = path, destination, base_offset
         self._syncs = syncs
         self._indexes = None if interval is None else Indexes(base_offset, interval)
-        self._aborted: list[AbortedTxn] = []
         self._files: dict[str, outputs.OutputFile] = {}
         self.log = self._file(_SUFFIX)
 
     def index(
-        self, entries: EntryTable, rows: tuple[int, int], shift: int, aborted: Iterable[AbortedTxn] = ()
+        self, entries: EntryTable, rows: tuple[int, int], shift: int, aborted: Sequence[AbortedTxn] = ()
     ) -> None:
         """Index entries, and transactions that they abort; arguments as for `Indexes.append`."""
         if self._indexes is None:
             return
         self._indexes.append(entries, *rows, shift)
-        for one in aborted:
-            self._aborted.append(one)
-            if len(self._aborted) >= _MAX_ABORTED:
-                self._flush_aborted()
-
-    def _flush_aborted(self) -> None:
-        if self._aborted:
+        if aborted:
             file = self._files.get(INDEX_SUFFIXES[-1]) or self._file(INDEX_SUFFIXES[-1])
-            file.write(build_transaction_index([asdict(one) for one in self._aborted]))
-            self._aborted.clear()
+            file.write(build_transaction_index([asdict(one) for one in aborted]))
 
     def finish(self) -> list[tuple[str, str]]:
         """Complete all files; return their paths and destinations, the segment last.
@@ -115,7 +106,6 @@ class SegmentFiles:
         """
         for suffix, content in ({} if self._indexes is None else self._indexes.files()).items():
             self._file(suffix).write(content)
-        self._flush_aborted()
         self._files[_SUFFIX] = self._files.pop(_SUFFIX)
         for file in self._files.values():
             if self._syncs:

@@ -94,12 +94,7 @@ def open_writer(
         ...     sorted(os.listdir(folder))
         ['00000000000000000000.index', '00000000000000000000.log', '00000000000000000000.timeindex']
     """
-    checked = batch_options.segment_options_of(options)
-    interval = _check(index, index_interval_bytes, segment_bytes)
-    store = OneSegment(
-        path_of(path), segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset
-    )
-    return SegmentWriter(store, checked)
+    return _opened(OneSegment, path_of(path), options, index, index_interval_bytes, segment_bytes)
 
 
 def open_partition_writer(
@@ -124,13 +119,8 @@ def open_partition_writer(
         OutputError: it cannot be written there.
         MissingExtraError: the extra `construct` is not installed, which the indexes need.
     """
-    checked = batch_options.segment_options_of(options)
-    interval = _check(index, index_interval_bytes, segment_bytes)
     path = path_of(directory).rstrip("/") or "/"
-    store = PartitionFiles(
-        path, segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset
-    )
-    return SegmentWriter(store, checked)
+    return _opened(PartitionFiles, path, options, index, index_interval_bytes, segment_bytes)
 
 
 def write_segment(
@@ -154,10 +144,20 @@ def write_segment(
     return writer.close()
 
 
-def _check(index: bool, interval: int, segment_bytes: int) -> int | None:
+def _opened(  # noqa: PLR0917
+    kind: type[OneSegment] | type[PartitionFiles],
+    path: str,
+    options: Options,
+    index: bool,
+    interval: int,
+    segment_bytes: int,
+) -> SegmentWriter:
+    checked = batch_options.segment_options_of(options)
     batch_options.check_flags(index=index)
     check_numbers(index_interval_bytes=interval, segment_bytes=segment_bytes)
-    return interval if index else None
+    given = interval if index else None
+    store = kind(path, segment_bytes=segment_bytes, interval=given, base_offset=checked.base_offset)
+    return SegmentWriter(store, checked)
 
 
 def _names(function: Callable[..., bytes], *taken: str) -> set[str]:
