@@ -101,8 +101,12 @@ class Seen:
             self.positions.update(batch.column("position").to_pylist())
         for batch in batch_views.read_control(one, Places(), BOUND, Findings()):
             self.controls.update(batch.column("offset").to_pylist())
-        for batch in splits.read_split(one, Places(), replace(BOUND, is_best=True), Findings()):
+        told, num_rows = Findings(), 0
+        for batch in splits.read_split(one, Places(), replace(BOUND, is_best=True), told):
             batch.validate(full=True)
+            num_rows += batch.num_rows
+        # Headers count the rows where nothing is amiss in them.
+        assert told.findings or batch_views.count_rows(one, Places(), (0, None)) in (None, num_rows)
 
 
 def _cut(dice: Random, path: Path, data: bytes) -> str:

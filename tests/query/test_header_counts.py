@@ -12,7 +12,7 @@ import pytest
 import kafka_segments
 from kafka_segments.errors import DataLossError, KafkaFormatError
 from kafka_segments.query.read import split_reader
-from kafka_segments.query.scan_request import ScanRequest
+from kafka_segments.query.scan import ScanRequest
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 FOLDERS = sorted(path for kind in ("clean", "before-cleaning") for path in RECORDED.glob(f"*/{kind}"))

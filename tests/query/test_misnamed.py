@@ -189,6 +189,17 @@ def test_what_strays_in_the_middle_of_a_segment_is_found_by_nobody_and_lost(tmp_
     assert (9000, 9004) in losses(told)
 
 
+def test_what_strays_is_lost_beside_a_damaged_copy_of_itself(
+    tmp_path: Path,
+) -> None:
+    log, stray = tmp_path / "topic-3", moved(one(5), 9000)
+    write(log, 0, one(0) + stray + one(10))
+    write(log, 5, one(0) + stray[:-1] + b"\xff" + one(10))
+    offsets, told = all_of(log)
+    assert offsets == [*range(5), *range(10, 15)]
+    assert (9000, 9004) in losses(told)
+
+
 def test_what_is_missing_before_offsets_that_a_newest_empty_segment_lacks_is_lost(tmp_path: Path) -> None:
     log = tmp_path / "topic-3"
     write(log, 0, one(0))

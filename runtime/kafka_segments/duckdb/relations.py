@@ -16,8 +16,8 @@ import pyarrow.dataset
 
 from kafka_segments.errors import TimestampRangeError
 from kafka_segments.query.row_filter import RowFilter
+from kafka_segments.query.scan import ScanRequest
 from kafka_segments.query.scan_arguments import Path, ScanOptions
-from kafka_segments.query.scan_request import ScanRequest
 from kafka_segments.query.scan_rows import ScanRows
 
 __all__ = ["relation"]

@@ -15,8 +15,8 @@ from polars.io.plugins import register_io_source
 
 from kafka_segments.polars.predicates import SCHEMA, arrow_filter
 from kafka_segments.query.row_filter import RowFilter
+from kafka_segments.query.scan import ScanRequest
 from kafka_segments.query.scan_arguments import Path, ScanOptions
-from kafka_segments.query.scan_request import ScanRequest
 from kafka_segments.query.scan_rows import ScanRows
 
 __all__ = ["scan_segments"]

@@ -1,8 +1,11 @@
-"""Batch headers and control records of a range, as rows.
+"""Batch headers and control records of a range, as rows; and the number of its records by headers.
 
 Strategy: as for records (`split_reader`). A batch belongs to the range with its last offset, so that each
 comes once however a log is cut. Damage at a cut is reported by both ranges, as either may have lost records;
 its path and position identify it.
+
+Where headers show anything but sound batches in ascending order, or cannot count exactly (compressed messages
+of magic 0 and 1, a batch with gaps that is partly inside), there is no number, and the caller reads records.
 """
 
 from __future__ import annotations
@@ -18,17 +21,19 @@ from kafka_segments.core.formats.entries import Batch, Damage, Record, SoundBatc
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.arrow_schema import NONE, TIMESTAMP
+from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.core.segment.columnar.header_table import BATCHES_SCHEMA, iter_tables, overview
 from kafka_segments.core.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.core.segment.records.batch_records import open_records
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.scan.entry_table import EntryTable
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.findings import Findings
-from kafka_segments.log.model import Split
+from kafka_segments.log.model import Split, lower
+from kafka_segments.query.read.segment_finder import Found
 from kafka_segments.query.read.split_reader import Reading, SplitReader
 
-__all__ = ["BATCHES_SCHEMA", "CONTROL_SCHEMA", "read_batches", "read_control"]
+__all__ = ["BATCHES_SCHEMA", "CONTROL_SCHEMA", "count_rows", "read_batches", "read_control"]
 
 CONTROL_SCHEMA = pa.schema(
     [
@@ -161,3 +166,56 @@ def _control_rows(batch: Batch, records: list[Record]) -> pa.RecordBatch:
 
 def _json(value: dict[str, Any] | None) -> str | None:
     return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def count_rows(split: Split, places: Places, offsets: tuple[int, int | None]) -> int | None:
+    """Count the rows of a split with some offsets; None if the headers alone do not say how many there are.
+
+    Checksums and records are not read: damage inside a batch does not show.
+    """
+    if split.excluded:
+        return None
+    findings = Findings()
+    reader = _Counter(split, places, findings, offsets)
+    try:
+        for _event in reader.batches():
+            return None  # rows of another segment, which only a reading reader has
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        return None  # the caller's reader meets it again
+    return None if findings.findings else reader.num_rows
+
+
+class _Counter(SplitReader):
+    """One pass over the headers of a split."""
+
+    def __init__(
+        self, split: Split, places: Places, findings: Findings, bounds: tuple[int, int | None]
+    ) -> None:
+        super().__init__(split, places, Reading(()), findings)
+        self._bounds = bounds
+        self._counts: list[EntryCounts] = []
+        self._is_ascending = True
+
+    @property
+    def num_rows(self) -> int | None:
+        """The records counted; None if they are not exact."""
+        is_exact = self._is_ascending and all(one.is_exact and not one.unknown for one in self._counts)
+        return sum(one.num_data for one in self._counts) if is_exact else None
+
+    def new_counts(self, found: Found, start: int, end: int | None) -> EntryCounts:  # noqa: ARG002
+        end = lower(end, self._split.asked[1], self._bounds[1])
+        counts = EntryCounts(max(start, self._bounds[0]), end)
+        self._counts.append(counts)
+        return counts
+
+    def events(self, source: Source, offsets: tuple[int, int | None], read_range: ReadRange) -> Iterator[Any]:
+        for piece in iter_tables(source, OffsetRange(*offsets), read_range):
+            if isinstance(piece, Damage):
+                yield piece
+            else:
+                self._counts[-1].entries(piece)
+                yield piece.count(*offsets)
+        coverage = read_range.coverage
+        if coverage is not None and (coverage.falls or coverage.misplaced or coverage.before):
+            self._is_ascending = False

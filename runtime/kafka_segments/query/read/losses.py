@@ -14,12 +14,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.core.segment.continuity import Extent
-from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries, run_of
+from kafka_segments.core.segment.header_summaries import run_of, summaries_of
+from kafka_segments.core.segment.scan.entry_table import EntryTable
+from kafka_segments.core.segment.scan.walk import Walk
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.findings import Finding, Findings, Kind, merged
 from kafka_segments.log.model import Split, StoredSegment, lower
@@ -276,11 +279,11 @@ def _missing_in(
 def _entries(
     places: Places, segment: StoredSegment, offsets: tuple[int, int]
 ) -> Iterator[tuple[object, bool, tuple[int, int]]]:
-    """Yield what identifies each entry, whether it lacks records, and those of some offsets that it has."""
+    """Yield what identifies each sound entry, whether it lacks records, and which of some offsets it has."""
     with closing(open_stored(places, segment)) as source:
-        for one in iter_header_summaries(source):
-            if isinstance(one, HeaderSummary):  # damage is reported by the reader of that segment
-                run, size = run_of(one), one.end_position - one.position
-                mark = run.first, run.last, run.newest, one.producer_id, one.num_records, size
-                if run.first <= offsets[1] and offsets[0] <= run.last:
-                    yield mark, run.is_cleaned, (max(run.first, offsets[0]), min(run.last, offsets[1]))
+        tables = (one for one in Walk(source, check_crc=True).pieces() if isinstance(one, EntryTable))
+        for one in chain.from_iterable(map(summaries_of, tables)):  # that segment's reader reports damage
+            run, size = run_of(one), one.end_position - one.position
+            mark = run.first, run.last, run.newest, one.producer_id, one.num_records, size
+            if run.first <= offsets[1] and offsets[0] <= run.last:
+                yield mark, run.is_cleaned, (max(run.first, offsets[0]), min(run.last, offsets[1]))
