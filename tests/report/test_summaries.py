@@ -54,7 +54,6 @@ def test_figures_are_those_of_all_records(name: str) -> None:
     assert sum(one.num_batches for one in totals) == len(batches)
     assert sum(one.num_records for one in totals) == len(data)
     assert sum(one.sound_bytes for one in totals) == sum(one.size for one in batches)
-    assert sum(one.num_control for one in totals) == sum(one.is_control for one in batches)
     times = [one.max_timestamp for one in batches if one.max_timestamp >= 0]
     firsts = [one.first_timestamp for one in totals if one.first_timestamp is not None]
     assert min(firsts, default=None) == min(times, default=None)

@@ -90,12 +90,8 @@ class Value:
     height: float = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
-    """A named row of bars."""
-
-    name: str
-    values: Sequence[Value] = field(default_factory=tuple)
+Track = tuple[str, Sequence[Value]]
+"""A named row of bars."""
 
 
 def time_chart(
@@ -200,14 +196,14 @@ def track_chart(
         return (min(max(value, domain[0]), domain[1]) - origin) / divisor
 
     rows: list[Spec] = []
-    for track in tracks:
-        for one in track.values:
-            row: Spec = {"y": track.name, "a": at(one.start), "b": at(one.end), "d": one.words}
+    for name, values in tracks:
+        for one in values:
+            row: Spec = {"y": name, "a": at(one.start), "b": at(one.end), "d": one.words}
             row |= {"c": f"var(--{one.colour})", "s": 2 if one.is_outlined else 0}
             rows.append(row | {"l": one.label, "m": (at(one.start) + at(one.end)) / 2, "h": one.height})
     scale = {"domain": [at(domain[0]), at(max(domain[1], domain[0] + 1))], "nice": False, "zero": False}
     x = {"field": "a", "type": "quantitative", "scale": scale, "axis": {"tickCount": 7}}
-    y = {"field": "y", "type": "nominal", "scale": {"domain": [one.name for one in tracks]}, "axis": {}}
+    y = {"field": "y", "type": "nominal", "scale": {"domain": [name for name, _values in tracks]}, "axis": {}}
     layers: list[Spec] = []
     for height in sorted({row["h"] for row in rows} or {0.8}):
         mark = {"type": "bar", "height": {"band": height}}
@@ -218,7 +214,7 @@ def track_chart(
         layers.append(_labels(x, y))
     spec = {**_spec(rows, {"step": step}, {}), "layer": layers}
     del spec["mark"], spec["encoding"]
-    links = {one.words: one.target for track in tracks for one in track.values if one.target}
+    links = {one.words: one.target for _name, values in tracks for one in values if one.target}
     return Chart(title, spec, axes, has_names=True, links=links)
 
 

@@ -33,13 +33,13 @@ def log_charts(summary: LogSummary) -> list[Chart]:
 def _offsets(summary: LogSummary) -> Chart:
     """Draw segments, present and lost offsets, and leader epochs."""
     domain = summary.offsets.start, summary.offsets.end
-    tracks = [
-        Track("segments", list(_segments(summary))),
-        Track("records present", list(_present(summary))),
-        Track("lost or damaged", list(_lost(summary))),
+    tracks: list[Track] = [
+        ("segments", list(_segments(summary))),
+        ("records present", list(_present(summary))),
+        ("lost or damaged", list(_lost(summary))),
     ]
     if any(run.key >= 0 for run in summary.epochs.runs):
-        tracks.append(Track("leader epochs", list(_epochs(summary))))
+        tracks.append(("leader epochs", list(_epochs(summary))))
     legend = (
         ("c0-a", "segments, leader epochs"),
         ("c0-b", "every second one"),
@@ -106,7 +106,7 @@ def _producers(summary: LogSummary) -> Chart:
     order += [one for one in spans if one not in notable and one not in known]
     shown = sorted(order[:_MAX_PRODUCERS])
     tracks = [
-        Track(f"producer {one}", list(_of_producer(summary.producers.get(one), spans.get(one, ()))))
+        (f"producer {one}", list(_of_producer(summary.producers.get(one), spans.get(one, ()))))
         for one in shown
     ]
     domain = summary.offsets.start, summary.offsets.end
@@ -156,7 +156,7 @@ def damage_chart(summary: LogSummary, anchors: Sequence[tuple[Finding, str]]) ->
     segments = shown_segments(summary)
     highest = max((one.size for one in segments), default=1)
     divisor, unit = unit_of(highest)
-    tracks = [Track(_name(one), list(_bytes_of(one, anchors))) for one in segments]
+    tracks = [(_name(one), list(_bytes_of(one, anchors))) for one in segments]
     chart = track_chart(
         "Damage map", f"position in the segment, {unit}", (0, highest), tracks, divisor=divisor, step=20
     )

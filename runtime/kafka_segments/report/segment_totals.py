@@ -22,7 +22,6 @@ class SegmentTotals:
         base_offset: by its name.
         size: bytes of the file.
         num_batches: sound entries.
-        num_control: control batches among them.
         num_records: data records.
         first_offset: of the first entry; None without one.
         last_offset: the highest one.
@@ -41,7 +40,6 @@ class SegmentTotals:
     base_offset: int
     size: int
     num_batches: int = 0
-    num_control: int = 0
     num_records: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
@@ -83,7 +81,6 @@ class SegmentTotals:
         highest = int(lasts.max())
         self.last_offset = highest if self.last_offset is None else max(self.last_offset, highest)
         self.num_batches += len(figures)
-        self.num_control += int(figures.is_control.sum())
         self.num_records += int(figures.num_records.sum())
         self.sound_bytes += int(figures.size.sum())
         self.largest = max(self.largest, int(figures.size.max()))
