@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow")
 pytest.importorskip("numba")
 
-from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.search import byte_search
 from kafka_segments.search.byte_search import ByteSearch
 
@@ -45,6 +44,5 @@ def test_data_in_which_every_place_nearly_matches_is_left_to_python() -> None:
     data, needle = b"ab" * 50_000 + b"ba", b"ab" * 40 + b"ba"
     search = ByteSearch(needle)
     assert search.find(memoryview(data), 0, len(data)) == data.find(needle)
-    status = load_decoder(byte_search.pair_finder)
     search._state[byte_search.AT], search._state[byte_search.END] = 0, len(data)
-    assert status(search._table) == byte_search.COSTLY
+    assert search._find() == byte_search.COSTLY

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pyarrow as pa
 
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import Compiled, address_of
 from kafka_segments.core.native.kernels import (
     NUM_PAIRS,
     Bytes,
@@ -93,24 +92,23 @@ class ByteSearch:
 
     def __init__(self, needle: bytes) -> None:
         self._needle = needle
-        self._find = load_decoder(pair_finder)
         self._state = np.zeros(LEN_NEEDLE + 1, np.int64)
         self._state[LEN_NEEDLE] = len(needle)
-        self._table = self._find.new_table()
-        self._table.set("needle", pa.py_buffer(needle).address, len(needle))
-        self._table.set("state", self._state.ctypes.data, len(self._state))
+        self._find = Compiled(pair_finder)
+        self._find.set("needle", needle)
+        self._find.set("state", self._state)
         self._is_chosen = False
 
     def find(self, data: memoryview, start: int, end: int) -> int:
         """Return where the string first stands in `data[start:end]`; -1 if nowhere."""
         if not self._is_chosen:
             self._choose(data[start : min(end, start + _LEN_SAMPLE)])
-        self._table.set("data", pa.py_buffer(data).address, len(data))
+        self._find.place("data", address_of(data), len(data))
         state, len_needle = self._state, len(self._needle)
         state[END] = end
         while end - start >= len_needle:
             state[AT] = start
-            status, start = self._find(self._table), int(state[AT])
+            status, start = self._find(), int(state[AT])
             if status != COSTLY:
                 return start if status == FOUND else -1
             stop = min(end, start + _LEN_STEP + len_needle - 1)

@@ -20,7 +20,7 @@ from crc32c import crc32c as crc32c_of
 
 from kafka_segments.core import formats
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source
-from kafka_segments.core.native.engine import load_decoder
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.native.kernels import (
     CONTENT,
     DONE,
@@ -235,7 +235,7 @@ class Searcher:
 
     def __init__(self, source: Source, position: int) -> None:
         self._source, self.position = source, position
-        self._find, self._make_lines = load_decoder(finder), load_decoder(lines_maker)
+        self._find, self._make_lines = Compiled(finder), Compiled(lines_maker)
         self._grid = grid = _FINE if source.size <= _LARGE_FILE else _COARSE
         first_line = position // grid
         num_lines = source.size // grid + 1 - first_line
@@ -254,15 +254,12 @@ class Searcher:
         for at, content in enumerate(kafka_log_segment.CONTENTS):
             ofs_region, function = formats.checksum_region(content.cases[0])
             state[REGIONS + 2 * at : REGIONS + 2 * at + 2] = ofs_region, _CHECKSUMS.index(function)
-        self._arguments = self._find.new_table()
-        self._of_lines = self._make_lines.new_table()
         names: dict[str, Any] = {"row": self._row, "tags": self._tags, "cache": self._cache}
         for name, array in names.items():
-            self._arguments.set(name, array.ctypes.data, array.size)
-        for table in (self._arguments, self._of_lines):
-            table.set("state", state.ctypes.data, state.size)
-            table.set("lines", self._lines.ctypes.data, self._lines.size)
-            table.set("powers", self._powers.ctypes.data, self._powers.size)
+            self._find.set(name, array)
+        for name, array in {"state": state, "lines": self._lines, "powers": self._powers}.items():
+            self._find.set(name, array)
+            self._make_lines.set(name, array)
 
     def next_place(self, position: int, lowest: int) -> int | None:
         """Return the next position from `position` on of a sound entry with base offset `lowest` or more."""
@@ -289,11 +286,11 @@ class Searcher:
     def _search(self, window: bytes | memoryview, position: int, stop: int) -> int | None:
         state = self._state
         view = np.frombuffer(window, np.uint8)
-        self._arguments.set("data", view.ctypes.data, view.size)
+        self._find.place("data", view.ctypes.data, view.size)
         state[AT] = state[WINDOW] = position
         state[STOP], state[LEN_WINDOW] = stop, view.size
         while True:
-            status = self._find(self._arguments)
+            status = self._find()
             if status == FOUND:
                 return int(state[AT])
             if status == OVER:
@@ -311,9 +308,9 @@ class Searcher:
             start = int(state[LAST_LINE])
             end = min(last, start + _LEN_STEP // grid)
             cells = self._cells(start * grid, end * grid)
-            self._of_lines.set("data", cells.ctypes.data, cells.size)
+            self._make_lines.place("data", cells.ctypes.data, cells.size)
             state[NEEDED] = end
-            self._make_lines(self._of_lines)
+            self._make_lines()
 
     def _cells(self, start: int, end: int) -> Any:
         """Return whole cells of the grid; zeros, with which no checksum is right, for unreadable ones."""

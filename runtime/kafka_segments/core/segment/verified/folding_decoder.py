@@ -13,7 +13,7 @@ from types import ModuleType
 import pyarrow as pa
 
 from kafka_segments.core.native.arena import Lease
-from kafka_segments.core.native.engine import address_of, load_decoder
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.native.kernels import BATCH, FULL, RECORD, RECORD_ROW, Longs, load, store
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema, schema_of
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder, Spans, Stop
@@ -114,16 +114,13 @@ class FoldingDecoder(RecordDecoder):
     def __init__(self, module: ModuleType, scan: ModuleType, content: int, facts: memoryview) -> None:
         schema = decoded_schema(schema_of(("offset", "timestamp_ms")), False)
         super().__init__(module, schema, capacity=_CAPACITY, max_items=MAX_NUM_HEADERS)
-        self._loop = load_decoder(folding_loop)
-        self._arguments = self._loop.new_table()
+        self._loop = Compiled(folding_loop)
         self._state = state = chain(_NUM_STATE, (0, 0), self.entry)
         state[_WIDTH], state[_NUM_RECORDS] = scan.WIDTH, scan.BATCH_COLUMNS.index("num_records")
         state[_IS_SINGLE] = not scan.CONTENTS[content].is_repeated
-        self._arguments.set("state", state.ctypes.data, state.size)
-        self._arguments.set("decode", self.state.ctypes.data, self.state.size)
-        self._facts = facts  # its memory is in use
-        self._arguments.set("facts", address_of(facts), len(facts))
-        self.entry = self._loop.address, self._arguments.address
+        for name, memory in {"state": state, "decode": self.state, "facts": facts}.items():
+            self._loop.set(name, memory)
+        self.entry = self._loop.entry
 
     def decode(
         self,
@@ -133,17 +130,17 @@ class FoldingDecoder(RecordDecoder):
         fused: Callable[[], int] | None = None,
     ) -> Generator[pa.RecordBatch, None, Stop | None]:
         """Decode and fold the records of some batches; see `RecordDecoder.decode`."""
-        self._arguments.set("batches", *batches)
-        self._arguments.set("spans", spans.ctypes.data, spans.size)
+        self._loop.place("batches", *batches)
+        self._loop.set("spans", spans)
         return super().decode(data, batches, spans, fused)
 
     def run(self) -> int:
         """Call the compiled loop."""
-        return self._loop(self._arguments)
+        return self._loop()
 
     def _use(self, lease: Lease, capacity: Capacity, arrays: Sequence[Array]) -> None:
         super()._use(lease, capacity, arrays)
         for name in ("offset", "timestamp"):
             array = next(one for one in arrays if one.name == f"{name}_values")
             argument = {"offset": "offsets", "timestamp": "times"}[name]
-            self._arguments.set(argument, lease.arena.addresses[array.name], array.length)
+            self._loop.place(argument, lease.arena.addresses[array.name], array.length)
