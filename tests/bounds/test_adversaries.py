@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pytest
 from tests.bounds.measured import DISK_VERBS, READING, VERBS, WITHOUT_NUMBA
 from tests.forms import IS_FULL, pick
 from tests.made.adversaries import ADVERSARIES, search_adversary
+from tests.python import run_python
 
 pytest.importorskip("numba")
 pytest.importorskip("snappy")
@@ -72,16 +71,8 @@ _SEARCHED = (
 
 
 def measure(paths: Iterable[Path], ways: list[str], *options: str) -> list[dict]:
-    command = [
-        sys.executable,
-        "-m",
-        "tests.bounds.measured",
-        *options,
-        os.pathsep.join(map(str, paths)),
-        *ways,
-    ]
-    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    words = [*options, os.pathsep.join(map(str, paths)), *ways]
+    done = run_python("-m", "tests.bounds.measured", *words, cwd=_ROOT)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import struct
 import time
-import tracemalloc
 import zlib
 from random import Random
 
 import numpy as np
 import pytest
 from tests.made.adversaries import GZIP, ZSTD, batch, message, record, squeezed
+from tests.python import traced
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core.formats.entries import Batch
@@ -81,13 +81,9 @@ def no_collector():
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_values_do_not_pile_up(name, no_collector):
-    with open_segment(ENTRIES[name] * _NUM_ENTRIES) as segment:
-        tracemalloc.start()
-        try:
-            num_records = sum(isinstance(one, Record) for one in segment.iter_events(on_damage="skip"))
-            left = tracemalloc.get_traced_memory()[0]
-        finally:
-            tracemalloc.stop()
+    with open_segment(ENTRIES[name] * _NUM_ENTRIES) as segment, traced() as memory:
+        num_records = sum(isinstance(one, Record) for one in segment.iter_events(on_damage="skip"))
+        left = memory()[0]
     assert num_records == (0 if "checksum" in name else _NUM_ENTRIES)
     assert left < 2 * _LEN_VALUE
 

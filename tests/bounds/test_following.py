@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import time
-import tracemalloc
 import zlib
 from contextlib import suppress
 from random import Random
@@ -12,6 +11,7 @@ from random import Random
 import pytest
 from tests.bounds.test_enclosed_costs import _stored
 from tests.made.adversaries import EMPTY_RECORD, GZIP, LZ4, batch, message
+from tests.python import traced
 from tests.ways import compiled, interpreted
 
 from kafka_segments import Batch, Damage, Record, open_segment
@@ -82,12 +82,9 @@ def test_stored_bytes_are_told_in_pieces_as_byte_by_byte(seed):
 def test_what_gzip_compressed_ends_where_it_becomes_too_much():
     zeros = zlib.compressobj(9, wbits=31)
     payload = b"".join(zeros.compress(bytes(1 << 20)) for _ in range(256)) + zeros.flush()
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         found = trace("gzip", payload, 1, 16 << 20)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        peak = memory()[1]
     assert 16 << 20 < len(found.content) < 18 << 20
     assert peak < 80 << 20
 

@@ -7,8 +7,6 @@ between them, batches and markers of hundreds of MiB. In the short form all are 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pytest
 from tests.forms import pick
 from tests.made.directories import ABORT, append, data, marker
 from tests.made.encoder import Batch, Record
+from tests.python import run_python
 from tests.verify.plants import write_snapshot
 
 pytestmark = pytest.mark.long
@@ -32,9 +31,9 @@ import json, sys
 if sys.argv[1] == "plain":
     sys.modules |= dict.fromkeys(("numpy", "pyarrow", "numba", "llvmlite"))
 from kafka_segments.cli.main import main
+from tests.python import peak
 status = main(sys.argv[2:])
-peak, = (line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:"))
-print(json.dumps([status, int(peak) // 1024]), file=sys.stderr)
+print(json.dumps([status, peak() >> 20]), file=sys.stderr)
 """
 
 
@@ -164,7 +163,7 @@ WITH_GAPS = (
 
 def peak_of(*words: str, way: str = "compiled") -> int:
     """The most memory that a command had in a process of its own, in MiB."""
-    done = subprocess.run([sys.executable, "-c", CODE, way, *words], capture_output=True, text=True)
+    done = run_python("-c", CODE, way, *words, status=None)
     status, most = json.loads(done.stderr.splitlines()[-1])
     assert status in (0, 1), done.stderr
     return int(most)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.made.build import batch, control, patched, record
+from tests.python import environment, run_python
 
 from kafka_segments.cli.main import main
 
@@ -228,14 +229,14 @@ def test_control_records_are_json_in_text(run: Run, tmp_path: Path) -> None:
     assert "'" not in run.out
 
 
-def on_terminal(*arguments: str, **environment: str) -> str:
+def on_terminal(*arguments: str, **variables: str) -> str:
     """What a terminal shows of the command."""
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "kafka_segments", *arguments]
-    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    settings = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    settings = environment()
+    settings.pop("NO_COLOR", None)
     with subprocess.Popen(
-        command, stdin=follower, stdout=follower, stderr=follower, env=settings | paths | environment
+        command, stdin=follower, stdout=follower, stderr=follower, env=settings | variables
     ):
         os.close(follower)
         shown = b""
@@ -271,14 +272,7 @@ def test_damage_is_told_twice_where_output_is_not_seen(run: Run, tmp_path: Path)
 
 
 def test_the_package_is_a_command() -> None:
-    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "kafka_segments", "--version"],
-        env=os.environ | paths,
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout.startswith(b"kafka-segments ")
+    assert run_python("-m", "kafka_segments", "--version").stdout.startswith("kafka-segments ")
 
 
 def test_swapped_segments_are_compared_not_taken_from_a_replica(run: Run, tmp_path: Path) -> None:

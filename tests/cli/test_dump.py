@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from tests.io.test_storage import break_blocks
 from tests.made.build import batch, control, message, patched, record
+from tests.python import environment, run_python
 from tests.segment.test_segment import redpanda
 
 from kafka_segments.cli.main import main
@@ -61,9 +62,9 @@ def write(data: bytes, name: str = NAME) -> str:
 
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | options.pop("environment", {})
+    variables = environment(**options.pop("environment", {}))
     command = [sys.executable, "-m", "kafka_segments.cli.main", *arguments]
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, **options)
+    return subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, **options)
 
 
 def short(objects: list[dict[str, Any]]) -> Iterator[str]:
@@ -297,9 +298,7 @@ def test_no_standard_output() -> None:
         "import sys\nfrom kafka_segments.cli.main import main\n"
         "sys.stdout = None\nsys.exit(main(['dump', sys.argv[1]]))"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code, name], env=environment, capture_output=True, text=True)
-    assert done.returncode == 3
+    done = run_python("-c", code, name, status=3)
     assert "no standard output" in done.stderr
 
 
@@ -310,10 +309,7 @@ def test_an_interrupt() -> None:
         "dump._Dump._tell_damage = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.exit(main.main(['dump', sys.argv[1]]))"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", code, write(DAMAGED)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 128 + signal.SIGINT
+    done = run_python("-c", code, write(DAMAGED), status=128 + signal.SIGINT)
     assert done.stderr == "kafka-segments: interrupted\n"
     assert done.stdout.startswith("batch at 0")
 

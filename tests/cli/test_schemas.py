@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.python import run_python
 
 from kafka_segments.cli import kaitai_compiler
 from kafka_segments.cli.main import main
@@ -190,8 +191,5 @@ def test_commands_of_the_page(folder: Path) -> None:
     commands = [line.split()[1:] for line in block.splitlines()]
     assert len(commands) == 4
     for words in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "kafka_segments", *words], capture_output=True, text=True
-        )
-        assert done.returncode == 0
+        done = run_python("-m", "kafka_segments", *words)
         assert re.fullmatch(r"(kafka-segments: \S+: \d+ files written\n)?", done.stderr)

@@ -7,13 +7,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import run_python
 
 from kafka_segments import open_partition, open_segment
 from kafka_segments.cli.main import main
@@ -241,8 +241,5 @@ def test_a_named_pipe_is_read_by_whoever_asks_for_it(tmp_path: Path, monkeypatch
 
 
 def _command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", "kafka_segments.cli.main", *arguments]
-    return subprocess.run(
-        command, env=environment, capture_output=True, timeout=SECONDS, check=False, **options
-    )
+    words = "-m", "kafka_segments.cli.main", *arguments
+    return run_python(*words, status=None, timeout=SECONDS, text=False, **options)

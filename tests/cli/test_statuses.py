@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.made.build import patched
+from tests.python import environment
 
 from kafka_segments.cli import console
 from kafka_segments.cli.main import main
@@ -80,9 +81,8 @@ def test_the_rest_is_done(folder: Path, capfd: pytest.CaptureFixture[str]) -> No
 
 @contextlib.contextmanager
 def started(*arguments: str, stdout: int) -> Iterator[subprocess.Popen[bytes]]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "kafka_segments", *arguments]
-    with subprocess.Popen(command, env=environment, stdout=stdout, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, env=environment(), stdout=stdout, stderr=subprocess.PIPE) as process:
         yield process
 
 

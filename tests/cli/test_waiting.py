@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.python import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = ROOT / "tests/vectors/recorded/kafka-4.3/clean/multi-0"
@@ -48,10 +49,10 @@ sys.exit(main.main(sys.argv[4:]))
 def shown(before: float, delay: float, where: str, *arguments: str) -> str:
     """What a terminal is sent as standard error."""
     ours, theirs = pty.openpty()
-    path = os.pathsep.join(str(ROOT / folder) for folder in ("runtime", "generated"))
     command = [sys.executable, "-c", PROGRAM, str(before), where, str(delay), *arguments]
-    environment = {**os.environ, "PYTHONPATH": path, "TERM": "xterm"}
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment(TERM="xterm")
+    ) as process:
         os.close(theirs)
         parts = []
         while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
 import sys
 import zlib
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from tests.forgotten import forget
 from tests.made.codecs import XERIAL_HEADER, gzip_member, lz4_frame, xerial
 from tests.made.payloads import WRITERS, gzip_member_with, zstd_frame, zstd_skippable
+from tests.python import run_python
 
 from kafka_segments.core import codecs
 from kafka_segments.core.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, codec_named, decompress
@@ -255,8 +255,7 @@ def test_packages_are_imported_when_first_needed() -> None:
         "compression.codec_named('lz4')\n"
         "assert heavy & set(sys.modules) == {'lz4', 'lz4.frame'}\n"
     )
-    paths = {"PYTHONPATH": ":".join(sys.path)}
-    subprocess.run([sys.executable, "-c", program], check=True, env=paths)
+    run_python("-c", program)
 
 
 def test_names_and_default() -> None:

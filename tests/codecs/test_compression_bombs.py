@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import struct
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +18,7 @@ import snappy
 import zstandard
 from tests.made.codecs import XERIAL_HEADER, gzip_member
 from tests.made.payloads import zstd_frame
+from tests.python import run_python
 
 MIB = 1 << 20
 BOMB_SIZE = 64 * MIB
@@ -28,15 +27,10 @@ MAX_SIZE = MIB
 ALLOWED_GROWTH = 10 * MIB
 
 PROGRAM = """
-import re, resource, sys
+import sys
 from kafka_segments.core.codecs import codec_named, decompress
 from kafka_segments.errors import DecompressionError
-
-def peak():
-    if sys.platform == "darwin":
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Linux: ru_maxrss would begin with what the parent had when it forked.
-    return int(re.search(r"VmHWM:\\s+([0-9]+) kB", open("/proc/self/status").read())[1]) * 1024
+from tests.python import peak
 
 codec, path, max_size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 payload = open(path, "rb").read()
@@ -54,9 +48,7 @@ print(result)
 def run(tmp_path: Path, codec: str, payload: bytes, max_size: int = MAX_SIZE) -> tuple[int, str]:
     path = tmp_path / "payload"
     path.write_bytes(payload)
-    command = [sys.executable, "-c", PROGRAM, codec, str(path), str(max_size)]
-    environment = {"PYTHONPATH": ":".join(sys.path)}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    result = run_python("-c", PROGRAM, codec, path, max_size)
     growth, _, verdict = result.stdout.partition("\n")
     return int(growth), verdict
 

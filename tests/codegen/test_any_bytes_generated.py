@@ -7,7 +7,6 @@ numbers of bytes may raise UnicodeDecodeError or ValueError, as the schemas say.
 from __future__ import annotations
 
 import time
-import tracemalloc
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from kaitaistruct import KaitaiStream, KaitaiStruct, KaitaiStructError
 from tests.codegen.trees import python_class
 from tests.codegen.vectors import STEMS, all_vectors
+from tests.python import traced
 
 VECTORS = {stem: [vector for vector in all_vectors() if vector.schema == stem] for stem in STEMS}
 LONGS = st.integers(-(2**63), 2**63 - 1)
@@ -120,13 +120,10 @@ def test_a_lying_count_or_size_is_found_out_quickly(lie: str) -> None:
     stem, params, make = LIES[lie]
     data = make()
     begin = time.process_time()
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         found = parse(stem, params, data)
         visit(found)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        peak = memory()[1]
     # A batch's header is sound, its records are read on demand; a segment shows the rest as `partial`.
     assert (found is None) == ("batch" not in stem and stem != "kafka_log_segment")
     assert peak < BOUND
@@ -138,12 +135,9 @@ def test_more_headers_than_the_reader_is_prepared_for_are_not_read() -> None:
     count, content = "80897a", bytes(2_000_000)  # 10^6
     body = bytes.fromhex("0000000101" + count) + content
     data = bytes.fromhex("9092f401") + body  # 2000008
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         found = parse("kafka_record", (False, 999_999, *BASE), data)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        peak = memory()[1]
     assert found is not None
     assert found.body.num_headers.value == 1_000_000
     assert found.body.has_too_many_headers

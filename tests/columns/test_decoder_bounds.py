@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.python import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
-PATHS = os.pathsep.join(str(ROOT / name) for name in ("runtime", "generated", "."))
 
 # A span that ends beyond the data, which no caller may give: a checked access notices.
 BEYOND = """
@@ -36,32 +33,25 @@ ctypes.string_at(array.ctypes.data, 6)
 CHECKED = {"KAFKA_SEGMENTS_CHECK_BOUNDS": "1", "KAFKA_SEGMENTS_MACHINE_CODE": "jit"}
 
 
-def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": PATHS, **variables}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True
-    )
-
-
 @pytest.mark.long(short=False)
 def test_no_access_beyond_the_end_of_memory() -> None:
-    done = run("-m", "tests.columns.guarded")
-    assert done.returncode == 0, done.stderr
+    done = run_python("-m", "tests.columns.guarded", cwd=ROOT)
     assert int(done.stdout.split()[0]) > 1000
 
 
 def test_memory_is_guarded() -> None:
-    assert run("-c", BEHIND).returncode == -signal.SIGSEGV
+    run_python("-c", BEHIND, status=-signal.SIGSEGV, cwd=ROOT)
 
 
 @pytest.mark.long(short=False)  # in every run, a job of the fuzzing compiles with checks
 def test_all_accesses_are_within_their_arrays() -> None:
     names = ("test_decoder_damage", "test_room", "test_encoder_room", "test_encoder_refusals")
     tests = [f"tests/columns/{name}.py" for name in (*names, "test_decoder_varints")]
-    done = run(*("-m", "pytest", "-q", "-p", "no:xdist", "-k", "compiled", *tests), **CHECKED)
+    options = ["-q", "-p", "no:xdist", "-k", "compiled"]
+    done = run_python("-m", "pytest", *options, *tests, status=None, cwd=ROOT, env=CHECKED)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 def test_the_check_stops_an_access_that_is_not() -> None:
-    done = run("-c", BEYOND, **CHECKED)
+    done = run_python("-c", BEYOND, status=None, cwd=ROOT, env=CHECKED)
     assert done.returncode < 0, done.stdout + done.stderr

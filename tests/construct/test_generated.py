@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
 import sys
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +13,7 @@ from compiler.targets.construct import SUPPORT
 from construct import Construct
 from kaitaistruct import KaitaiStream
 from tests.codegen.vectors import SCHEMAS, STEMS
+from tests.python import run_python
 
 from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
 
@@ -64,7 +64,6 @@ def test_the_support_modules_know_no_format(name: str) -> None:
 
 
 def test_the_checksum_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
 
     from kafka_segments_generated.construct import _support
 
@@ -94,8 +93,6 @@ def test_a_null_key_and_value_are_none_and_empty_ones_are_not() -> None:
 
 
 def test_without_construct_the_declarations_say_what_to_install() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_CONSTRUCT], capture_output=True, text=True, check=True
-    )
+    done = run_python("-c", WITHOUT_CONSTRUCT)
     assert done.stdout.startswith("construct ")
     assert "pip install 'kafka-segments[construct]'" in done.stdout

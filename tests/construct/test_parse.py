@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import tracemalloc
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -22,6 +21,7 @@ from tests.construct.trees import assert_same_trees, construct_tree, parse, tree
 from tests.construct.values import RECORDED, hooks, segments
 from tests.made import build as by_hand
 from tests.made.edits import edited
+from tests.python import traced
 
 from kafka_segments_generated.construct import ExpressionError, Tree
 from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment
@@ -153,12 +153,9 @@ def test_a_lying_count_or_size_is_found_out_quickly(lie: str) -> None:
     stem, params, make = LIES[lie]
     data = make()
     begin = time.process_time()
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         visit(stem, params, data)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        peak = memory()[1]
     assert peak < BOUND
     assert time.process_time() - begin < 2
 
@@ -168,14 +165,11 @@ def test_many_small_things_take_memory_in_proportion() -> None:
     """Headers of two bytes each: nothing has more parts to the byte."""
     body = bytes.fromhex("0000000101") + by_hand.varint(20_000) + bytes(40_000)
     data = by_hand.batch(0, [by_hand.varint(len(body)) + body])
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         tree = KafkaLogSegment.parse(data)
-        assert tracemalloc.get_traced_memory()[1] < 100_000
+        assert memory()[1] < 100_000
         assert len(tree.entries[0].body.content.records[0].body.headers) == 20_000
-        assert tracemalloc.get_traced_memory()[1] < 400 * len(data)
-    finally:
-        tracemalloc.stop()
+        assert memory()[1] < 400 * len(data)
 
 
 def test_a_tree_is_its_fields() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.made.build import batch, message, record
 from tests.made.magic3 import MAGIC_2
+from tests.python import run_python
 from tools import magic3_layouts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,13 +37,12 @@ def test_a_large_batch_is_decompressed_up_to_a_block(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_bytes(MAGIC_2)
-    command = [sys.executable, str(ROOT / "tools" / "magic3_layouts.py"), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    command = ROOT / "tools" / "magic3_layouts.py", path
+    done = run_python(*command)
+    assert done.stderr == ""
     assert done.stdout.startswith("1 batches of magic 2, 2 records\n\n| codec | magic 2 |")
     path.write_bytes(MAGIC_2[:-1] + b"x")
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
+    done = run_python(*command, status=2)
     assert "stored 0xdbda21c9" in done.stderr
 
 

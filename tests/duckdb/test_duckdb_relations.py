@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from tests.house.commands import run_python
+from tests.house.commands import run_page
 from tests.query.hourly_logs import (
     NUM_HOURS,
     PER_HOUR,
@@ -71,5 +71,5 @@ def test_a_timestamp_beyond_microseconds_is_named(tmp_path: Path, connection: An
 
 
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    run_python("polars-duckdb.md", "kafka_segments.duckdb", {"/var/lib/kafka": CLEAN, "orders": "multi"})
+    run_page("polars-duckdb.md", "kafka_segments.duckdb", {"/var/lib/kafka": CLEAN, "orders": "multi"})
     assert "(0, " in capsys.readouterr().out

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tests.python import run_python
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -22,9 +22,8 @@ KEYS = {"table", "name", "section", "source", "verdict", "claim", "truth", "seen
 @cache
 def collected() -> Counter[str]:
     """Names of the tests that pytest collects in the modules on errata, without their parameters."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:xdist", "-m", "", str(HERE)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    options = ["--collect-only", "-q", "-p", "no:xdist", "-m", ""]
+    done = run_python("-m", "pytest", *options, HERE, cwd=ROOT)
     lines = [line for line in done.stdout.splitlines() if "/test_errata_" in line and "::" in line]
     names = {line.partition("[")[0] for line in lines}
     return Counter(name.rpartition("::")[2] for name in names)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import gzip
 import logging
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from tests.made.build import batch, control, record, unsigned_varint
+from tests.python import traced
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.core import formats
@@ -32,11 +32,8 @@ VALUES = {
 
 def peak_of(function: Callable[[], T]) -> tuple[T, int]:
     """What a function returns, and the most memory that it held."""
-    tracemalloc.start()
-    try:
-        return function(), tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    with traced() as memory:
+        return function(), memory()[1]
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -93,13 +90,10 @@ def test_damage_does_not_hold_what_was_read(is_columnar: bool) -> None:
         return found
 
     read()  # imports what it needs
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         found = read()
         gc.collect()
-        held = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
+        held = memory()[0]
     assert len(found) == 30
     assert held < 3 << 20
 

@@ -6,7 +6,6 @@ import io
 import pickle
 import struct
 import time
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import crc32c
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.python import traced
 
 from kafka_segments.core.segment.beside import index_files
 from kafka_segments.core.segment.beside.index_files import (
@@ -261,10 +261,9 @@ def test_a_large_index_takes_no_time_and_a_bounded_memory() -> None:
     assert len(index.offsets) == count and index.lookup(count)[1] == count + 99
     assert taken < 3, "it takes half a second"
     data = data[: 1 << 20]
-    tracemalloc.start()
-    index_files.read_offset_index(data)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with traced() as memory:
+        index_files.read_offset_index(data)
+        peak = memory()[1]
     assert peak < 14 * len(data)
 
 

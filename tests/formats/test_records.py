@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import gzip
 import time
-import tracemalloc
 from typing import Any
 
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from tests.made.build import batch, patched, record, sized, unsigned_varint, varint
+from tests.python import traced
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.core.segment.records.batch_records import MAX_NUM_HEADERS
@@ -233,12 +233,9 @@ def with_headers(count: int) -> bytes:
 
 @pytest.mark.parametrize("count", [999, 1000, 1001, 200_000])
 def test_any_lawful_number_of_headers_is_read(count: int) -> None:
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         _, many, _ = read(with_headers(count))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        peak = memory()[1]
     assert many.headers == ((b"", b""),) * count
     assert peak < (4 << 20) + 150 * count
 
@@ -257,12 +254,9 @@ def test_more_headers_than_the_limit_cost_neither_memory_nor_time(count: int) ->
     data = with_headers(count)
     assert len(data) < 12_000
     begin = time.process_time()
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         offsets, error = read_damaged(data)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        peak = memory()[1]
     assert offsets == [0]
     assert type(error) is CorruptBatchError
     assert f"{count} headers are more than the {MAX_NUM_HEADERS} that this reader takes" in error.detail
@@ -275,12 +269,9 @@ def test_more_headers_than_the_limit_cost_neither_memory_nor_time(count: int) ->
 def test_an_error_does_not_hold_the_bytes_that_are_wrong() -> None:
     text = body(varint(0), sized(None), sized(None), varint(0), bytes(10 << 20))
     data = batch(0, payload=gzip.compress(text), attributes=1)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         offsets, error = read_damaged(data)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        peak = memory()[1]
     assert (offsets, len(error.detail) < 200) == ([], True)
     assert peak < 50 << 20  # the payload, the record, and what the codec needs
 

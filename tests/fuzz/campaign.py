@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +13,9 @@ from typing import Any
 
 from tests.fuzz import targets
 from tests.fuzz.run import NUMBER
+from tests.python import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
-PATHS = os.pathsep.join(str(ROOT / name) for name in ("runtime", "generated", "."))
 
 
 @dataclass(frozen=True)
@@ -151,9 +149,8 @@ def run(job: Job) -> dict[str, Any]:
     """
     with tempfile.NamedTemporaryFile() as progress:
         progress.truncate(4096)
-        command = [sys.executable, "-m", "tests.fuzz.run", *job.arguments, "--progress", progress.name]
-        environment = {**os.environ, "PYTHONPATH": PATHS, **dict(job.environment)}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        words = ["-m", "tests.fuzz.run", *job.arguments, "--progress", progress.name]
+        done = run_python(*words, status=None, cwd=ROOT, env=dict(job.environment))
         if done.returncode != 0:
             raise FoundError(_found(job, done, Path(progress.name)))
     return dict(json.loads(done.stdout.splitlines()[-1]))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.fuzz import inputs, kernels, plain, seeds, storm
 from tests.fuzz.anatomy import Field
-from tests.fuzz.campaign import PATHS, ROOT
+from tests.fuzz.campaign import ROOT
 from tests.fuzz.reached import Lines
 from tests.fuzz.run import NUMBER
 from tests.made.edits import varint
+from tests.python import run_python
 
 from kafka_segments.core.io.storage import open_source
 from kafka_segments.core.segment.scan.resync import Resync
@@ -56,19 +54,8 @@ def test_a_planted_fault_is_found(fault: str, tmp_path: Path) -> None:
     code, status, word = FAULTS[fault]
     progress = tmp_path / "progress"
     progress.write_bytes(bytes(4096))
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            PLANTED.format(fault=code, limit=5 if fault == "a hang" else 200),
-            str(progress),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": PATHS},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == status, done.stderr
+    planted = PLANTED.format(fault=code, limit=5 if fault == "a hang" else 200)
+    done = run_python("-c", planted, progress, status=status, cwd=ROOT)
     assert word in done.stderr
     number = NUMBER.unpack(progress.read_bytes()[: NUMBER.size])[1]
     assert number == (39 if fault == "a slow one" else 20)

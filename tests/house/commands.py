@@ -66,7 +66,7 @@ def calls(code: str) -> Iterator[list[str]]:
             yield [PLACEHOLDERS.get(word, word) for word in shlex.split(found)]
 
 
-def run_python(
+def run_page(
     page: str, holds: str, replaced: Mapping[str, object] | None = None, **names: Any
 ) -> dict[str, Any]:
     """Run the block of a page that holds some text, with other texts for some; return its names."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from typing import Any
+
+from tests.python import run_python
 
 from kafka_segments.cli.main import main
 from kafka_segments.core.io import stored_objects
@@ -49,14 +49,9 @@ def no_file_above(num_bytes: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
 def run_killed(point: str, *words: object) -> int:
     """Run the command in a process that is killed; returns how it ended."""
-    command = [sys.executable, "-m", "tests.ingest.killed", point, *map(str, words)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    return subprocess.run(command, capture_output=True, timeout=120, env=environment, check=False).returncode
+    return run_python("-m", "tests.ingest.killed", point, *words, status=None, timeout=120).returncode
 
 
 def die(*_arguments: Any) -> None:

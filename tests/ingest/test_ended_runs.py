@@ -13,6 +13,7 @@ import pytest
 from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.killed import HEEDING, no_file_above
 from tests.made.directories import append, run_of
+from tests.python import environment
 from tests.spark import kafka_rows
 
 from kafka_segments.ingest.runs.run_log import RunLog
@@ -85,8 +86,7 @@ def test_a_signal_ends_it(
         ingest(CLEAN / "multi-0", out)
     before = sorted(out.rglob("*"))
     command = [sys.executable, "-c", HEEDING + SLOW, "ingest", "--engine", "local", str(CLEAN), str(out)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment()) as process:
         assert process.stderr is not None
         assert any(line == "at work\n" for line in process.stderr)
         process.send_signal(number)

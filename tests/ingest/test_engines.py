@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from tests.forms import pick
 from tests.ingest.ingested import request_of
+from tests.python import environment
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
@@ -26,7 +27,6 @@ from kafka_segments.ingest.job import ingest
 from kafka_segments.ingest.run_plan import plan_ingest
 from kafka_segments.query.query import Query, Topics
 
-ROOT = Path(__file__).resolve().parents[2]
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 
 
@@ -119,9 +119,8 @@ LocalEngine(2).run([Sleeping(sys.argv[1])] * 2)
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_tasks_end_with_the_one_who_asked_for_them(tmp_path: Path, number: signal.Signals) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
         while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)

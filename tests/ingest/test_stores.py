@@ -14,6 +14,7 @@ from tests.forms import IS_FULL, pick
 from tests.ingest.ingested import Run, data_files, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket, partition_rows
 from tests.made.directories import append, run_of
+from tests.python import environment
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
@@ -25,7 +26,6 @@ from kafka_segments.ingest.runs.table_files import table_files
 pytest.importorskip("obstore")
 pytestmark = pytest.mark.s3
 
-ROOT = Path(__file__).resolve().parents[2]
 DAMAGED = kafka_rows.RECORDED / "kafka-4.3/clean"
 
 
@@ -95,10 +95,9 @@ def test_two_runs_at_once_leave_one_result(
 ) -> None:
     """Two processes that wait for the same moment, in each round."""
     command = [sys.executable, "-m", "tests.ingest.rounds"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     out = f"s3a://{BUCKET}/{table}"
     words = ["ingest", "--engine", "local", "--table", kind, *bucket.plain_words, str(logs), out]
-    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment()}
     runners = [subprocess.Popen([*command, *words], **options) for _ in range(2)]  # type: ignore[call-overload]
     num_rounds, conflicts = pick(4, 60), 0
     try:

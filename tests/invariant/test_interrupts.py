@@ -22,6 +22,7 @@ from tests.forms import pick
 from tests.in_process import run_main
 from tests.ingest.killed import HEEDING
 from tests.invariant.calls import CALLS, Call, Places, in_short, make_places, make_table
+from tests.python import run_python
 
 import kafka_segments
 from kafka_segments.cli import main as command
@@ -95,8 +96,7 @@ import sys
 from kafka_segments.cli import main
 main._command = lambda words: exec("signal.raise_signal(signal.SIGINT)", globals())
 sys.exit(main.main([]))"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "kafka-segments: interrupted\n")
+    assert run_python("-c", code, status=130).stderr == "kafka-segments: interrupted\n"
 
 
 def test_what_an_interrupt_makes_fail_is_an_interrupt() -> None:

@@ -7,7 +7,6 @@ import logging
 import os
 import pickle
 import subprocess
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pytest
 from tests.io import faults, server
 from tests.io.conftest import BUCKET, RECORDED, settings_for
+from tests.python import run_python
 
 from kafka_segments import open_segment
 from kafka_segments.core.formats.entries import Damage
@@ -380,8 +380,7 @@ def test_a_process_ends_whatever_is_under_way(large: bytes, proxy: faults.Proxy)
     )
     places = pickle.dumps(Places(settings_for(proxy.address)))
     started = time.monotonic()
-    ended = subprocess.run([sys.executable, "-c", program], input=places, capture_output=True, timeout=60)
-    assert (ended.returncode, ended.stdout) == (0, b"read\n"), ended.stderr
+    assert run_python("-c", program, input=places, timeout=60, text=False).stdout == b"read\n"
     assert time.monotonic() - started < 30
 
 

@@ -6,13 +6,12 @@ import errno
 import io
 import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import run_python
 
 from kafka_segments.core.io.storage import BLOCK_SIZE, SourceLike, Window, open_source
 from kafka_segments.errors import OptionError, ReadError
@@ -104,13 +103,11 @@ def test_standard_input(how: str, file: Path) -> None:
         "source = open_source('-')\n"
         "print(source.name, source.size, bytes(source.read(2, 2)))"
     )
-    command = [sys.executable, "-c", code]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with file.open("rb", buffering=0) as stream:
         if how == "file, partly read":
             stream.seek(2)
         given: dict[str, Any] = {"input": DATA} if how == "pipe" else {"stdin": stream}
-        out = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True, **given).stdout
+        out = run_python("-c", code, text=False, **given).stdout
     start = 2 if how == "file, partly read" else 0
     assert out.decode() == f"- {len(DATA) - start} {DATA[start + 2 : start + 4]!r}\n"
 

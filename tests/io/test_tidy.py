@@ -7,7 +7,6 @@ import errno
 import functools
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.io.pagecache import drop, pages_of, warm
+from tests.python import run_python
 
 from kafka_segments.core.io import local_files
 from kafka_segments.core.io.file_source import FileSource
@@ -233,9 +233,7 @@ while got < source.size:
 @pytest.mark.parametrize("mebibytes", [2, 7, 40])
 def test_where_addresses_are_limited_all_bytes_come(file: Path, mebibytes: int) -> None:
     drop(file)
-    command = [sys.executable, "-c", STARVED, str(file), str(mebibytes)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
+    done = run_python("-c", STARVED, file, mebibytes, cwd=ROOT, text=False)
     assert done.stdout == file.read_bytes()
 
 

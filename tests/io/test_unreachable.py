@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
+from tests.python import run_python
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import StoreError
@@ -146,10 +145,9 @@ def test_missing_credentials_are_no_long_wait(monkeypatch: pytest.MonkeyPatch) -
 def test_plan_of_a_store_that_is_not_there_ends_soon() -> None:
     with closed_port() as port:
         options = [f"{name}={value}" for name, value in s3(port, **KEYS).items()]
-        command = [sys.executable, "-m", "kafka_segments.cli.main", "plan", "s3a://typo/logs"]
-        command += [word for option in options for word in ("-o", option)]
+        words = ["plan", "s3a://typo/logs", *(word for option in options for word in ("-o", option))]
         started = time.monotonic()
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = run_python("-m", "kafka_segments.cli.main", *words, status=None, timeout=60)
     assert time.monotonic() - started < SOON + 5  # an interpreter starts first
     assert done.returncode != 0
     assert "s3a://typo" in done.stderr

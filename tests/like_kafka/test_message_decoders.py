@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests import forms
 from tests.like_kafka.kafka_tool import kafka, ours
 from tests.made.build import batch, record
+from tests.python import run_python
 from tests.recording.sets import RECORDED
 
 from kafka_segments import Record, open_segment
@@ -116,5 +115,4 @@ def test_numbers_are_written_as_by_java(value: float, text: str) -> None:
 
 
 def test_the_definitions_are_those_in_the_jars() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "kafka_messages.py"), "--check"]
-    assert subprocess.run(command, cwd=ROOT).returncode == 0
+    run_python(ROOT / "tools" / "kafka_messages.py", "--check", cwd=ROOT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.log.test_tiered import MULTI, find, in_memory
 from tests.log.tiers import aivens, copy_of, encoded_sizes
+from tests.python import traced
 
 from kafka_segments.core import formats
 from kafka_segments.core.io.filesystems import Places
@@ -180,13 +180,10 @@ def test_a_form_that_is_not_known(tmp_path: Path) -> None:
     ],
 )
 def test_manifests_larger_than_any_are_refused_before_they_are_parsed(data: bytes, says: str) -> None:
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         with pytest.raises(DecodeError, match=says):
             read_manifest(data)
-        assert tracemalloc.get_traced_memory()[1] < 17 << 20  # the text itself
-    finally:
-        tracemalloc.stop()
+        assert memory()[1] < 17 << 20  # the text itself
 
 
 def test_as_many_leader_epochs_as_brokers_write_are_read(tmp_path: Path) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import struct
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import crc32c
 import numpy as np
 import pytest
 from tests.native import kernels
+from tests.python import run_python
 
 from kafka_segments.core.native.engine import load_decoder
 from kafka_segments.core.native.kernels import NUM_PAIRS
@@ -140,9 +138,7 @@ def test_a_cpu_without_instructions_for_checksums(tmp_path):
         "test_intrinsics.test_the_check_value_of_the_catalogues()\n"
         "test_intrinsics.test_checksums_are_those_of_the_packages(True)\n"
     )
-    paths = os.pathsep.join(str(ROOT / name) for name in ("runtime", "generated", "."))
-    environment = {**os.environ, "PYTHONPATH": paths, "KAFKA_SEGMENTS_CACHE_DIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, check=True)
+    run_python("-c", program, cwd=ROOT, env={"KAFKA_SEGMENTS_CACHE_DIR": str(tmp_path)})
     assert list(tmp_path.iterdir())
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
-from tests.house.commands import run_python
+from tests.house.commands import run_page
+from tests.python import run_python
 from tests.query.predicate_trees import COLUMNS, Tree, polars_of, trees, values_of
 
 import kafka_segments
@@ -55,15 +54,13 @@ MEMORY = """
 import sys
 import polars as pl
 from kafka_segments.polars import scan_segments
-
-def peak():
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+from tests.python import peak
 
 frame = scan_segments(sys.argv[1], columns=["offset", "value"])
 size = pl.col("value").bin.size().cast(pl.Int64).sum()
 frame.filter(pl.col("offset") < 1000).select(size).collect(engine="streaming")
 before = peak()
-print(frame.select(size).collect(engine="streaming").item(), (peak() - before) // 1024)
+print(frame.select(size).collect(engine="streaming").item(), (peak() - before) >> 20)
 """
 
 
@@ -74,14 +71,11 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     with kafka_segments.open_writer(log / f"{0:020}.log") as writer:
         for _part in range(60):
             writer.write([{"value": bytes(size)}] * (num_rows // 60))
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY, tmp_path], capture_output=True, text=True, check=True
-    )
-    total, grown = map(int, done.stdout.split())
+    total, grown = map(int, run_python("-c", MEMORY, tmp_path).stdout.split())
     assert total == num_rows * size
     assert grown < total / (1 << 20) / 2, f"{grown} MiB"
 
 
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    run_python("polars-duckdb.md", "import polars", {"/var/lib/kafka": CLEAN, "orders": "multi"})
+    run_page("polars-duckdb.md", "import polars", {"/var/lib/kafka": CLEAN, "orders": "multi"})
     assert "shape: (0, 2)" in capsys.readouterr().out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tracemalloc
 from collections import Counter
 from copy import copy
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.made.build import message
+from tests.python import traced
 from tests.report import logs
 
 from kafka_segments import Batch, Record, encode_records, open_partition
@@ -183,12 +183,9 @@ def test_large_messages_are_cut_one_by_one(tmp_path: Path) -> None:
     value = bytes(30 << 20)
     data = b"".join(encode_records([{"offset": at, "value": value}], compression="zstd") for at in range(9))
     logs.write(tmp_path / "t-0", 0, data)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         found = summary_of(tmp_path / "t-0", with_payload=True).messages.found
-        _now, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+        _now, peak = memory()
     assert [(one.len_value, len(one.value or b"")) for one in found] == [(30 << 20, 256)] * 9
     assert peak < 5 * len(value)
 

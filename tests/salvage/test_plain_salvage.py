@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.invariant.recovery import EXAMPLES, files_of
+from tests.python import run_python
 from tests.salvage.accounts import Account, check, salvaged
 from tests.salvage.made import copy_of, hurt
 
@@ -37,9 +36,7 @@ def test_the_same_files(tmp_path: Path) -> None:
     for name in NAMES:
         hurt(copy_of(f"clean/{name}", root), 2)
     with_arrow = salvaged([root], tmp_path / "fast")
-    command = [sys.executable, "-c", WITHOUT, "salvage", str(root), str(tmp_path / "plain")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1, done.stderr
+    run_python("-c", WITHOUT, "salvage", root, tmp_path / "plain", status=1)
     assert files_in(tmp_path / "plain") == files_in(tmp_path / "fast")
     plain = (tmp_path / "plain" / "manifest.json").read_text().splitlines()
     fast = (tmp_path / "fast" / "manifest.json").read_text().splitlines()

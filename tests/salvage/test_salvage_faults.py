@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import run_python
 from tests.salvage.accounts import Account, check, salvaged
 from tests.salvage.made import batches_of, copy_of, hurt, segment
 
@@ -81,8 +82,7 @@ def test_no_write_below_a_source_is_tried(folder: Path, command: list[str]) -> N
         "from kafka_segments.cli.main import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True)
-    assert done.returncode == 1, done.stderr
+    run_python("-c", code, *command, status=1)
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "rename", "mkdir"])

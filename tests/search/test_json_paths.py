@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 
 import pytest
+from tests.python import traced
 
 from kafka_segments.errors import DecodeError, OptionError
 from kafka_segments.search.json_paths import parse_json_test, read_json
@@ -76,13 +76,10 @@ def test_what_is_no_json_is_an_error_of_ours(data: bytes) -> None:
 @pytest.mark.parametrize("part", [b"[]", b"{}", b"1", b'{"a":0}'])
 def test_a_document_of_millions_of_values_is_not_read(part: bytes) -> None:
     data = b"[" + part + (b"," + part) * (1 << 21) + b"]"
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         with pytest.raises(OptionError, match="more than 524,288 values"):
             read_json(data)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    finally:
-        tracemalloc.stop()
+        assert memory()[1] < 1 << 20
 
 
 def test_integers_of_any_length_are_exact_and_take_no_time() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import struct
-import subprocess
 import sys
 import zlib
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.forgotten import forget
+from tests.python import run_python
 from tests.timestamps import stored
 
 from kafka_segments.core.formats.entries import ControlRecord, Damage, Record
@@ -341,8 +341,4 @@ def test_without_pyarrow() -> None:
         "    assert error.extra == 'arrow'\n"
         "    print(error)\n"
     )
-    environment = {"PYTHONPATH": ":".join(sys.path)}
-    result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
-    assert "pip install 'kafka-segments[arrow]'" in result.stdout
+    assert "pip install 'kafka-segments[arrow]'" in run_python("-c", program).stdout

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.made.build import batch, record
 from tests.made.codecs import gzip_member
+from tests.python import run_python
 from tests.segment import logs
 from tests.segment.logs import Log
 from tests.segment.test_interleavings import grow, offsets_of
@@ -110,6 +109,5 @@ def test_without_the_extra_the_same_records_come(tmp_path: Path) -> None:
     log = Log()
     grow(log, random.Random(11), 80)
     folder = log.write(tmp_path)
-    command = [sys.executable, "-c", PROGRAM, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = run_python("-c", PROGRAM, folder, cwd=ROOT)
     assert [int(word) for word in done.stdout.split()] == logs.committed(log)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.python import run_python
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 SEGMENT = RECORDED / "kafka-4.3" / "clean" / "codec-lz4-0" / "00000000000000000000.log"
@@ -19,8 +18,7 @@ SHOW = "import sys; print(*sorted({name.partition('.')[0] for name in sys.module
     "what", ["import kafka_segments", "from kafka_segments.cli import main; main._parser()"]
 )
 def test_an_import_brings_nothing_large_with_it(what: str) -> None:
-    command = [sys.executable, "-c", f"{what}; {SHOW}"]
-    imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    imported = run_python("-c", f"{what}; {SHOW}").stdout.split()
     assert "kafka_segments" in imported
     assert LARGE.isdisjoint(imported)
 
@@ -28,23 +26,20 @@ def test_an_import_brings_nothing_large_with_it(what: str) -> None:
 def test_headers_alone_are_dumped_without_anything_large() -> None:
     dump = f"main(['dump', '--headers-only', {str(SEGMENT)!r}])"
     code = f"from kafka_segments.cli.main import main; {dump}; {SHOW}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    *batches, imported = done.stdout.splitlines()
+    *batches, imported = run_python("-c", code).stdout.splitlines()
     assert batches
     assert LARGE.isdisjoint(imported.split())
 
 
 def test_a_large_import_would_be_seen() -> None:
     pytest.importorskip("pyarrow")
-    command = [sys.executable, "-c", f"import kafka_segments.core.segment.table; {SHOW}"]
-    assert "pyarrow" in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    done = run_python("-c", f"import kafka_segments.core.segment.table; {SHOW}")
+    assert "pyarrow" in done.stdout.split()
 
 
 def test_a_verb_is_imported_without_the_others() -> None:
     code = "import sys\nfrom kafka_segments.cli.main import main\nmain(['ls', '--help'])\n"
     code += "print(*[name for name in sys.modules if name.startswith('kafka_segments.')])"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    imported = done.stdout.splitlines()[-1].split()
+    imported = run_python("-c", code).stdout.splitlines()[-1].split()
     assert "kafka_segments.cli.ls" in imported
     assert {"kafka_segments.cli.dump", "kafka_segments.verify", "kafka_segments.ingest"}.isdisjoint(imported)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.python import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -21,7 +21,5 @@ print(*(name for name in ("numba", "pandas", "construct", "pyspark") if name in 
 
 def test_neither_compiler_nor_pandas():
     for _ in range(2):  # the first one may have to compile
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True
-        )
+        done = run_python("-c", PROGRAM, cwd=ROOT)
     assert done.stdout.split() == []

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
-import os
 import pickle
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +13,7 @@ import pyarrow.compute
 import pytest
 from tests.made.build import batch, record
 from tests.made.segments import rows, slowly, some_segment
+from tests.python import run_python
 
 from kafka_segments import open_segment, read_table
 from kafka_segments.core.native.arena import Arena, ArenaPool
@@ -134,14 +132,7 @@ def test_pickles_of_segments(tmp_path):
             "with pickle.loads(sys.stdin.buffer.read()) as segment:\n"
             "    print(segment.path, segment.read_batches(['offset']).read_all().num_rows)\n"
         )
-        paths = os.pathsep.join(sys.path)
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            input=pickled,
-            capture_output=True,
-            check=True,
-            env={**os.environ, "PYTHONPATH": paths},
-        )
+        done = run_python("-c", program, input=pickled, text=False)
         assert done.stdout.decode().split() == [str(path), str(len(EXPECTED))]
     for opened in (DATA, io.BytesIO(DATA)):
         with open_segment(opened) as segment, pytest.raises(OptionError, match="path"):
@@ -217,12 +208,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     for factor in (20, 160):
         path = tmp_path / str(factor)
         path.write_bytes(one * factor)
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(path)],
-            capture_output=True,
-            check=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
+        done = run_python("-c", PROGRAM, path)
         num_rows, kib = map(int, done.stdout.split())
         assert num_rows == 9000 * factor
         grown.append(kib)

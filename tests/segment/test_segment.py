@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import subprocess
-import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 import crc32c
 import pytest
 from tests.made.build import batch, message, patched
+from tests.python import run_python
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_partition, open_segment
@@ -185,11 +184,7 @@ def test_the_core_needs_no_extra() -> None:
         "assert 'read_table' in kafka_segments.__all__\n"
         "assert set(kafka_segments.__all__) <= {*dir(kafka_segments)}\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}
-    )
-    assert done.returncode == 0, done.stderr
-    assert kafka_segments.__version__ in done.stdout
+    assert kafka_segments.__version__ in run_python("-c", code).stdout
 
 
 def test_the_facade() -> None:

@@ -7,7 +7,6 @@ much its peak of resident memory grew. Kafka's reader runs out of memory at most
 from __future__ import annotations
 
 import struct
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.made.build import batch, message, record, sized, varint
 from tests.made.codecs import gzip_member
 from tests.made.payloads import ORDINARY, zstd_frame
 from tests.made.wild_payloads import IDS, zstd_stream
+from tests.python import run_python
 
 KIB, MIB = 1 << 10, 1 << 20
 BOUND = MIB
@@ -25,11 +25,9 @@ CONTENT = 48 * MIB
 ALLOWED_GROWTH = 14 * MIB
 
 PROGRAM = """
-import re, sys
+import sys
 from kafka_segments import Damage, Record, open_segment
-
-def peak():
-    return int(re.search(r"VmHWM:\\s+([0-9]+) kB", open("/proc/self/status").read())[1]) * 1024
+from tests.python import peak
 
 def read(path, bound):
     rows, wrong = 0, []
@@ -68,10 +66,7 @@ def run(tmp_path: Path, way: str, warm: bytes, bomb: bytes, bound: int = BOUND) 
     paths = tmp_path / "warm.log", tmp_path / "bomb.log"
     for path, data in zip(paths, (warm, bomb), strict=True):
         path.write_bytes(data)
-    command = [sys.executable, "-c", PROGRAM, way, *map(str, paths), str(bound)]
-    environment = {"PYTHONPATH": ":".join(sys.path), "HOME": str(Path.home())}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    growth, rows, *wrong = done.stdout.split()
+    growth, rows, *wrong = run_python("-c", PROGRAM, way, *paths, bound).stdout.split()
     return int(growth), int(rows), wrong
 
 

@@ -16,6 +16,7 @@ import pytest
 from tests.ingest.ingested import Run, Table, data_files, not_internal, parquet_rows, table_of
 from tests.ingest.killed import HEEDING
 from tests.made import build
+from tests.python import run_python
 from tests.spark import kafka_rows
 from tests.spark.test_reader import VECTORS, batches, flipped, segment
 
@@ -46,10 +47,8 @@ def test_the_command_as_users_run_it(workers_path: None, spark: SparkSession, tm
     source, destination = tmp_path / "logs", tmp_path / "new" / "parquet"
     shutil.copytree(CLEAN, source)
     before = {path: os.stat(path) for path in source.rglob("*")}
-    command = [sys.executable, "-m", "kafka_segments.cli.main", "ingest", str(source), str(destination)]
-    command += ["--master", "local[2]", "--timings", "--progress"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    words = ["ingest", source, destination, "--master", "local[2]", "--timings", "--progress"]
+    done = run_python("-m", "kafka_segments.cli.main", *words, timeout=300, cwd=tmp_path)
     assert re.search(r"Spark started in \d+\.\d s, its job took \d+\.\d s; whole job \d+\.\d s", done.stderr)
     assert "100%" in done.stderr
     assert not re.search(r"\b(WARN|ERROR)\b|Exception", done.stderr)

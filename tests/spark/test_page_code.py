@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.house.commands import run_python
+from tests.house.commands import run_page
 
 import kafka_segments
 
@@ -30,20 +30,18 @@ def logs(tmp_path: Path) -> Path:
 
 
 def test_the_code_of_the_pages_runs(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
-    found = run_python("spark.md", "history = ", {"/var/lib/kafka/data": logs}, spark=spark)
+    found = run_page("spark.md", "history = ", {"/var/lib/kafka/data": logs}, spark=spark)
     assert found["history"].count() == 4
     paths = {"s3a://archive/logs": logs, "/shared/orders.snapshot": tmp_path / "snapshot"}
-    assert run_python("spark.md", "take_snapshot", paths, spark=spark)["frame"].count() == 4
-    orders = run_python("cookbook/coming-from.md", "orders = ", {'"logs"': f'"{logs}"'}, spark=spark)[
-        "orders"
-    ]
+    assert run_page("spark.md", "take_snapshot", paths, spark=spark)["frame"].count() == 4
+    orders = run_page("cookbook/coming-from.md", "orders = ", {'"logs"': f'"{logs}"'}, spark=spark)["orders"]
     assert {"headers", "timestampType"} < set(orders.columns) and orders.count() == 4
     restored = tmp_path / "restored"
-    run_python("writing.md", "kept.write", {"/archive": logs, "/restored": restored}, spark=spark)
+    run_page("writing.md", "kept.write", {"/archive": logs, "/restored": restored}, spark=spark)
     read = spark.read.format("kafka-segments").load(str(restored))
     assert sorted(row.offset for row in read.collect()) == [2, 3]
     rows = found["history"].select("key", "value")
-    run_python("writing.md", "partition_by_key", {"/restored": tmp_path / "by-key"}, frame=rows)
+    run_page("writing.md", "partition_by_key", {"/restored": tmp_path / "by-key"}, frame=rows)
     assert spark.read.format("kafka-segments").load(str(tmp_path / "by-key")).count() == 4
 
 
@@ -51,6 +49,6 @@ def test_the_stream_of_the_page_runs(spark: SparkSession, logs: Path, tmp_path: 
     if spark.version < "4.2":
         pytest.skip("streams need Spark 4.2")
     lake = {"/lake/orders": tmp_path / "rows", "/lake/checkpoints/orders": tmp_path / "checkpoint"}
-    found = run_python("streaming.md", "readStream", {"/var/lib/kafka/data": logs, **lake}, spark=spark)
+    found = run_page("streaming.md", "readStream", {"/var/lib/kafka/data": logs, **lake}, spark=spark)
     found["query"].awaitTermination()
     assert spark.read.parquet(str(tmp_path / "rows")).count() == 4

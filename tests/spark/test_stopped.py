@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.ingest.ingested import Run, auditor, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket, bucket, s3_server, table
 from tests.made.directories import append, run_of
+from tests.python import run_python
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
@@ -28,9 +26,9 @@ def run_stopped(logs: Path, out: str, folder: Path, words: list[str]) -> list[st
     """Run the ingest; return the files of the attempt that went on."""
     marks = folder / "marks"
     marks.mkdir()
-    command = [sys.executable, "-m", "tests.spark.stopped", str(logs), out, str(marks), *words]
+    command = ["-m", "tests.spark.stopped", logs, out, marks, *words]
     # Its executors' work directories and logs would appear where it runs.
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder, env=os.environ)
+    done = run_python(*command, status=None, timeout=900, cwd=folder)
     assert (marks / "status").exists(), done.stderr
     assert (marks / "status").read_text() == "0", done.stderr
     assert (marks / "straggler").exists(), done.stderr

@@ -18,6 +18,7 @@ import pytest
 from tests.forms import pick
 from tests.house.test_docs import code_blocks
 from tests.made.directories import append, run_of
+from tests.python import environment
 from tests.spark import conftest, kafka_rows
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="streams need Spark 4.2 or newer")
@@ -137,10 +138,9 @@ def kill_at(sink: str, logs: Path, folder: Path, point: str, seconds: float = 0.
 
     Returns how it ended: 0 if it was too late.
     """
-    paths = os.pathsep.join([str(conftest.ROOT), *sys.path])
     command = [sys.executable, "-m", "tests.spark.stream_job", sink, str(logs), str(folder)]
     with subprocess.Popen(
-        command, env={**os.environ, "PYTHONPATH": paths}, start_new_session=True, stderr=subprocess.DEVNULL
+        command, env=environment(), start_new_session=True, stderr=subprocess.DEVNULL
     ) as job:
         while job.poll() is None and not any((folder / name).exists() for name in POINTS[point]):
             time.sleep(0.002)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.forms import pick
+from tests.python import run_python
 from tests.spark import killed_write
 from tests.spark.test_reader import read
 from tests.spark.written_frames import batch, write, writer
@@ -198,15 +199,8 @@ def test_a_disk_that_fails_in_the_commit(tmp_path: Path, monkeypatch: pytest.Mon
 def run(mode: str, call: str, folders: Mapping[int, Path]) -> list[str]:
     """Lines of `killed_write` about writes that end at the given calls, each into a folder of its own."""
     pairs = [word for last, folder in folders.items() for word in (str(last), str(made(folder, mode)))]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.killed_write", mode, call, *pairs],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=900,  # on a busy machine
-        check=True,
-    )
-    return done.stdout.splitlines()
+    words = ["-m", "tests.spark.killed_write", mode, call, *pairs]
+    return run_python(*words, cwd=ROOT, timeout=900).stdout.splitlines()  # on a busy machine
 
 
 CASES = [(mode, call) for mode in ("new", "append", "overwrite") for call in killed_write.CALLS]

@@ -5,10 +5,7 @@ records.
 from __future__ import annotations
 
 import hashlib
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -16,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.python import run_python
 from tests.write.test_roundtrip import batches, records
 
 import kafka_segments
@@ -262,7 +260,5 @@ def test_no_access_is_outside(rows: pa.Table) -> None:
         "rows = table()\n"
         "for way in WAYS: print(hashlib.sha256(encoded(rows, way)).hexdigest())\n"
     )
-    environment = {**os.environ, "KAFKA_SEGMENTS_CHECK_BOUNDS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = run_python("-c", code, env={"KAFKA_SEGMENTS_CHECK_BOUNDS": "1"})
     assert done.stdout.split() == [hashlib.sha256(encoded(rows, way)).hexdigest() for way in WAYS]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import run_python
 from tests.write.builders import recover
 from tests.write.cases import TIME, plain_rows, rows_with_gaps, rows_with_headers
 
@@ -327,9 +328,7 @@ def test_a_real_full_disk(tmp_path: Path) -> None:
     )
     # The cache of compiled code is filled before the quota holds.
     kafka_segments.encode_records([{"value": b"v"}])
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / NAME)], capture_output=True, text=True, check=True
-    )
+    done = run_python("-c", code, tmp_path / NAME)
     assert done.stdout.strip() == str(errno.EFBIG)
     assert list(tmp_path.iterdir()) == []
 
@@ -372,9 +371,7 @@ def test_without_construct(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "    try: attempt()\n"
         "    except k.errors.MissingExtraError as error: print(error.extra)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
-    )
+    done = run_python("-c", code, tmp_path)
     assert done.stdout.split() == ["construct", "construct"]
     assert [path.name for path in tmp_path.iterdir()] == ["a.log"]
     assert issubclass(MissingExtraError, ImportError)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import run_python
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, OptionError, OutputError
@@ -126,9 +125,7 @@ if child:
 
 def test_a_process_that_ends_leaves_nothing(tmp_path: Path) -> None:
     """And a copy of it that ends before, does not take its files away."""
-    done = subprocess.run(
-        [sys.executable, "-c", AT_THE_END, str(tmp_path / "t-0")], capture_output=True, text=True, check=True
-    )
+    done = run_python("-c", AT_THE_END, tmp_path / "t-0")
     assert done.stdout == "1\n"
     assert list(tmp_path.iterdir()) == []
 
