@@ -28,6 +28,25 @@ def run_python(
     return done
 
 
+_LOCK = """
+import fcntl, sys
+file = open(sys.argv[1], "a")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Path]:
+    """Another process holds the POSIX lock of a file that a broker holds, Java's FileLock."""
+    command = [sys.executable, "-c", _LOCK, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"\n"
+        yield path
+
+
 def peak() -> int:
     """The most bytes that this process had; Linux' `ru_maxrss` would begin with what the parent had."""
     if sys.platform == "darwin":

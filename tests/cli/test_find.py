@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import json
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.folders import state_of
 from tests.house.commands import blocks
 from tests.made.build import batch, patched, record
 from tests.made.samples import RECORDED
@@ -322,15 +322,3 @@ def test_the_commands_of_the_page_run(logs: Path, capsys: pytest.CaptureFixture[
         assert main(shlex.split(line, comments=True)[1:]) == 0, line
         assert capsys.readouterr().err == ""
     assert len(lines) >= 9
-
-
-def state_of(folder: Path) -> dict[str, tuple[str, int, int]]:
-    """Contents, rights and times of all files."""
-    return {
-        path.relative_to(folder).as_posix(): (
-            hashlib.sha256(path.read_bytes() if path.is_file() else b"").hexdigest(),
-            path.stat().st_mode,
-            path.stat().st_mtime_ns,
-        )
-        for path in folder.rglob("*")
-    }

@@ -17,8 +17,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.folders import state_of
 from tests.in_process import run_main
-from tests.invariant.watch import state_of
 from tests.made.directories import append, run_of
 
 VICTIM = "victim"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.ingest.ingested import Run, parquet_rows
-from tests.log.test_discovery import locked
+from tests.python import locked
 from tests.spark import kafka_rows
 
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"

@@ -15,9 +15,9 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
 from tests.ingest.ingested import Run, data_files, locally
-from tests.log.test_discovery import locked
 from tests.made import directories
 from tests.made.directories import append, run_of
+from tests.python import locked
 
 from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.io.new_outputs import new_file

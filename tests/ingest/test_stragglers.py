@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.ingest.ingested import Run, parquet_rows, request_of
 from tests.ingest.stored import BUCKET, Bucket
-from tests.log.test_discovery import locked
 from tests.made.directories import append, log_start, run_of, segment_path
+from tests.python import locked
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.jobs import LocalEngine

@@ -15,8 +15,9 @@ from tests.invariant.judge import Names
 from tests.invariant.recovery import END, EXAMPLES, Recovered, files_of, recover, spans, write_copies
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs
-from tests.made.log_directory import HIGH_WATERMARK, RECOVERY_POINT, Directory, Holder
+from tests.made.log_directory import HIGH_WATERMARK, RECOVERY_POINT, Directory
 from tests.made.partitions import recorded
+from tests.python import locked
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "damaged-directories.md"
 COLUMNS = {
@@ -46,12 +47,12 @@ def _cell(recovered: Recovered) -> str:
 def verbs_table(folder: Path) -> list[str]:
     """What each verb says of each example: the status, and the offsets that are named."""
     lines = [f"| what was done | {' | '.join(COLUMNS.values())} |", "|---" * (len(COLUMNS) + 1) + "|"]
-    with Holder(folder) as holder, quiet_logs():
+    with locked(folder / "held.lock") as lock, quiet_logs():
         for at, example in enumerate(EXAMPLES):
             noted = {HIGH_WATERMARK: END, RECOVERY_POINT: END}
             directory = Directory(recorded("clean/multi-0"), files_of(example), noted, is_clean=True)
             # What was looked up is kept by path: each has its own.
-            partition = directory.write(folder / str(at) / "log", holder)
+            partition = directory.write(folder / str(at) / "log", lock)
             truth = Truth(directory)
             cells = [_said(truth, VERBS[verb](partition)) for verb in COLUMNS]
             lines.append(f"| {example} | {' | '.join(cells)} |")

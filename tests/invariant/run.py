@@ -16,8 +16,8 @@ from tests.invariant.cases import Case, make_case
 from tests.invariant.judge import judge
 from tests.invariant.truth import truth_of
 from tests.invariant.verbs import VERBS, quiet_logs, verbs_for
-from tests.made.log_directory import Holder
 from tests.numbered import Judge, Report
+from tests.python import locked
 
 PAIRS, SPENT, LAWFUL = "mutation and verb", "milliseconds", "lawful"
 
@@ -25,11 +25,11 @@ PAIRS, SPENT, LAWFUL = "mutation and verb", "milliseconds", "lawful"
 @contextmanager
 def session(seed: int, verbs: Iterable[str] | None = None) -> Iterator[Judge]:
     """Judge cases by the verbs given or by those whose turn it is."""
-    with numbered.folder("invariant-") as place, quiet_logs(), Holder(place) as holder:
+    with numbered.folder("invariant-") as place, quiet_logs(), locked(place / "held.lock") as lock:
 
         def one(number: int, report: Report) -> None:
             case = make_case(seed, number)
-            partition = case.directory.write(place / "log", holder)
+            partition = case.directory.write(place / "log", lock)
             for verb in verbs or verbs_for(number):
                 if case.directory.is_for_dump or not verb.startswith("dump"):
                     _read(case, verb, partition, report)

@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from tests.folders import files_in
 from tests.forms import pick
 from tests.in_process import run_main
 from tests.invariant.calls import CALLS, WRITERS, Call, Places, in_short, make_places, make_table
@@ -39,9 +40,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def contents(path: Path) -> dict[str, bytes]:
     """The files at a path, by name."""
-    if path.is_file():
-        return {"": path.read_bytes()}
-    return {one.relative_to(path).as_posix(): one.read_bytes() for one in path.rglob("*") if one.is_file()}
+    return {"": path.read_bytes()} if path.is_file() else files_in(path)
 
 
 def run_failing(

@@ -15,8 +15,9 @@ from tests.invariant.judge import judge
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs, source_of
 from tests.made.encoder import Batch, Record
-from tests.made.log_directory import Directory, Holder
+from tests.made.log_directory import Directory
 from tests.made.partitions import RECORDED, Sound, indexes_of
+from tests.python import locked
 
 from kafka_segments import open_segment
 from kafka_segments.core.formats.entries import Batch as Entry
@@ -105,8 +106,8 @@ def directories(case: dict[str, Any]) -> Iterator[Directory]:
 
 
 def read(directory: Directory, verb: str, folder: Path, **options: str) -> Answer:
-    with Holder(folder) as holder, quiet_logs():
-        partition = directory.write(folder / "log", holder)
+    with locked(folder / "held.lock") as lock, quiet_logs():
+        partition = directory.write(folder / "log", lock)
         return source_of(partition, **options) if options else VERBS[verb](partition)
 
 

@@ -11,8 +11,9 @@ from tests.invariant.judge import judge
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs
 from tests.made.encoder import Batch, Record
-from tests.made.log_directory import CLEANER, Directory, Holder
+from tests.made.log_directory import CLEANER, Directory
 from tests.made.partitions import Sound
+from tests.python import locked
 
 
 def _segment(*firsts: int) -> bytes:
@@ -33,8 +34,8 @@ def _files(segments: dict[int, tuple[int, ...]]) -> dict[str, bytes]:
 
 
 def _read(directory: Directory, verb: str, folder: Path) -> Answer:
-    with Holder(folder) as holder, quiet_logs():
-        return VERBS[verb](directory.write(folder / "log", holder))
+    with locked(folder / "held.lock") as lock, quiet_logs():
+        return VERBS[verb](directory.write(folder / "log", lock))
 
 
 SOUND = {0: (0, 5), 10: (10, 15), 20: (20, 25), 30: (30, 35)}

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.folders import state_of
 from tests.in_process import run_main
 from tests.invariant.calls import CALLS, Call, make_places, make_table, untested
-from tests.invariant.watch import state_of, watching
+from tests.invariant.watch import watching
 
 
 @pytest.fixture(scope="module")

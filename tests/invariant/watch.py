@@ -5,7 +5,6 @@ Libraries in C open files without an audit event: what they change is found by c
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -70,14 +69,3 @@ def watching(folder: Path, do: Do) -> Iterator[None]:
         yield
     finally:
         _watching.remove(entry)
-
-
-def state_of(folder: Path) -> dict[str, tuple[Any, ...]]:
-    """Names, kinds, rights, sizes, times of the last change and contents of all files in a folder."""
-    found = {}
-    for path in (folder, *sorted(folder.rglob("*"))):
-        status = path.lstat()
-        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-        size = 0 if path.is_dir() else status.st_size
-        found[path.relative_to(folder).as_posix()] = (status.st_mode, size, status.st_mtime_ns, content)
-    return found

@@ -6,16 +6,14 @@ import errno
 import json
 import logging
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from tests.log.memory import MemoryPlaces
+from tests.python import locked
 
 from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
@@ -47,24 +45,6 @@ def names(copies: list[PartitionCopy]) -> list[str]:
 
 def offsets(copy: PartitionCopy) -> list[int]:
     return [segment.base_offset for segment in copy.segments]
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Another process holds the POSIX lock that Java's FileLock is."""
-    program = f"""
-import fcntl, sys
-file = open({str(path)!r}, "r+")
-fcntl.lockf(file, fcntl.LOCK_EX)
-print("held", flush=True)
-sys.stdin.read()
-"""
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdin is not None
-        assert process.stdout.readline() == "held\n"
-        yield
-        process.stdin.close()
 
 
 def test_a_recorded_log_directory() -> None:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.folders import files_in
 from tests.log.tiers import TOPIC_ID, bounds, copy_of, epochs_up_to, kafkas, segment_id
 from tests.oracle.jvm import QUIET, compile_java, fetch_jars, java_command
 
@@ -45,7 +46,7 @@ def test_the_tier_that_kafka_writes_is_what_the_tests_write(tmp_path: Path, name
     where = (original.topic, original.partition, TOPIC_ID)
     command, environment = kafka("upload", top, RECORDED / name, *where, *segments)
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
-    theirs = {str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+    theirs = files_in(top)
     assert theirs == {str(path.relative_to(tmp_path / "ours")): path.read_bytes() for path in ours.iterdir()}
     (copy,) = discover(Places(), [str(top)])
     assert len(copy.segments) == len(original.segments) - 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.folders import files_in
 from tests.log.memory import MemoryPlaces
 from tests.log.tiers import TOPIC_ID, aivens, copy_of, kafkas
 from tests.segment.test_commands import Run, run  # noqa: F401
@@ -30,15 +31,12 @@ def records(path: Any, **options: Any) -> list[Record]:
         return [one for one in partition.iter_events() if isinstance(one, Record)]
 
 
-def in_store(directory: Path, top: str) -> dict[str, bytes]:
-    files = (path for path in directory.rglob("*") if path.is_file())
-    return {f"{top}/{path.relative_to(directory).as_posix()}": path.read_bytes() for path in files}
-
-
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryPlaces:
     """The recorded partition, at an address."""
-    places = MemoryPlaces(in_store(TRANSACTIONS, "m:/logs/transactions-0"))
+    places = MemoryPlaces(
+        {f"m:/logs/transactions-0/{name}": data for name, data in files_in(TRANSACTIONS).items()}
+    )
     monkeypatch.setattr(sources, "Places", lambda *_settings, **_options: places)
     for name in ("entry", "entries", "open", "read_whole"):
         here, there = getattr(Places(), name), getattr(places, name)

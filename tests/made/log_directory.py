@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from tests.made.partitions import Sound
 from tests.made.sound_batches import sound_batches
@@ -64,8 +61,8 @@ class Directory:
         """The names of the segments, by offset."""
         return sorted(name for name in self.files if name.endswith(".log"))
 
-    def write(self, root: Path, holder: Holder | None) -> Path:
-        """Write it below a new folder; returns the partition's directory. A live one needs a holder."""
+    def write(self, root: Path, lock: Path | None) -> Path:
+        """Write it below a new folder; returns the partition's directory. A live one needs a lock."""
         shutil.rmtree(root, ignore_errors=True)
         partition = root / self.sound.name
         partition.mkdir(parents=True)
@@ -80,8 +77,8 @@ class Directory:
         (root / "meta.properties").write_text(_PROPERTIES)
         if self.is_clean:
             (root / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
-        if self.is_live and holder is not None:
-            os.link(holder.path, root / ".lock")
+        if self.is_live and lock is not None:
+            os.link(lock, root / ".lock")
         return partition
 
 
@@ -94,34 +91,3 @@ def end_of(sound: Sound) -> int:
     """The offset behind a sound partition's last."""
     ends = [batch.last_offset + 1 for name in sound.logs for batch in sound_batches(sound.files[name])]
     return max([base_of(sound.logs[-1]), *ends])
-
-
-_HOLD = """
-import fcntl, sys
-file = open(sys.argv[1], "w")
-fcntl.lockf(file, fcntl.LOCK_EX)
-print(flush=True)
-sys.stdin.read()
-"""
-
-
-class Holder:
-    """A child process that holds a lock as a broker does; a live directory has a link to the locked file."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "held.lock"
-
-    def __enter__(self) -> Holder:
-        self._child = subprocess.Popen(
-            [sys.executable, "-c", _HOLD, str(self.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        assert self._child.stdout is not None
-        assert self._child.stdout.readline() == b"\n"
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._child.communicate()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.folders import files_in
 from tests.forms import pick
 from tests.house.commands import blocks
 from tests.packaging.isolated import ISOLATION, PYTHONS
@@ -164,18 +165,9 @@ def test_it_writes_what_the_installed_command_writes(
     status = main(line.format(**places, to=folders[0]).split())
     done = run(*line.format(**places, to=folders[1]).split())
     assert done.returncode == status, done.stderr
-    made, expected = (contents_of(folder) for folder in reversed(folders))
+    made, expected = (files_in(folder, "manifest.json", "meta.properties") for folder in reversed(folders))
     assert made == expected
     assert expected
-
-
-def contents_of(folder: Path) -> dict[str, bytes]:
-    """What is in a folder, without what names the folder or the time."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in {"manifest.json", "meta.properties"}
-    }
 
 
 def test_the_lines_of_the_page_run(run: Run) -> None:

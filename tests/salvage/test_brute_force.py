@@ -11,8 +11,8 @@ import pytest
 from tests import forms
 from tests.invariant.cases import make_case
 from tests.invariant.recovery import EXAMPLES, files_of
-from tests.made.log_directory import Holder
 from tests.made.partitions import RECORDED
+from tests.python import locked
 from tests.salvage.accounts import IN_RESULT, Account, salvaged
 from tests.salvage.brute_force import found_in
 
@@ -85,12 +85,12 @@ def test_random_damage(tmp_path: Path, tell: Tell) -> None:
 def damaged(folder: Path, numbers: Sequence[int]) -> Iterator[Account]:
     """Directories by number, with one to four kinds of damage, salvaged."""
     folder.mkdir()
-    with Holder(folder) as holder:
+    with locked(folder / "held.lock") as lock:
         for number in numbers:
             case = make_case(20, number)
             if case.directory.specials:
                 continue
-            source = case.directory.write(folder / f"source{number}", holder)
+            source = case.directory.write(folder / f"source{number}", lock)
             if case.directory.logs:
                 yield salvaged([source], folder / f"dest{number}")
 

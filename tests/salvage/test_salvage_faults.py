@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import signal
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.folders import state_of
 from tests.python import run_python
 from tests.salvage.accounts import Account, check, salvaged
 from tests.salvage.made import batches_of, copy_of, hurt, segment
@@ -45,16 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def command(request: pytest.FixtureRequest) -> list[str]:
     """The arguments of each verb."""
     return list(VERBS[request.param])
-
-
-def state_of(folder: Path) -> dict[str, tuple[Any, ...]]:
-    """Names, contents, modes and times of everything below a folder."""
-    found: dict[str, tuple[Any, ...]] = {}
-    for path in [folder, *sorted(folder.rglob("*"))]:
-        status = path.stat()
-        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-        found[str(path)] = (digest, status.st_mode, status.st_mtime_ns)
-    return found
 
 
 def run(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:

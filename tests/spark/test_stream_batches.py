@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from tests.forms import pick
-from tests.log.test_discovery import locked
 from tests.made.directories import (
     ABORT,
     COMMIT,
@@ -23,6 +22,7 @@ from tests.made.directories import (
     topic_id,
     transactional,
 )
+from tests.python import locked
 from tests.spark import kafka_rows
 from tests.spark.test_reader import flipped, read
 

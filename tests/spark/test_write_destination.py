@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.forms import pick
-from tests.python import run_python
+from tests.python import locked, run_python
 from tests.spark import killed_write
 from tests.spark.test_reader import read
 from tests.spark.written_frames import batch, write, writer
@@ -119,26 +117,9 @@ def test_what_overwrite_does_not_remove(tmp_path: Path) -> None:
 
 def test_a_directory_that_a_broker_has_open(tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
-    lock = subprocess.Popen(
-        [sys.executable, "-c", HOLDS, str(tmp_path / "to" / ".lock")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with lock:
-        assert lock.stdout is not None
-        assert lock.stdout.readline() == b"held\n"
-        with pytest.raises(OptionError, match="a broker has this log directory open"):
-            write(tmp_path / "to", [frame("a")])
-        lock.communicate()
-
-
-HOLDS = """
-import fcntl, sys
-file = open(sys.argv[1], "w")
-fcntl.lockf(file, fcntl.LOCK_EX)
-print("held", flush=True)
-sys.stdin.read()
-"""
+    open_there = pytest.raises(OptionError, match="a broker has this log directory open")
+    with locked(tmp_path / "to" / ".lock"), open_there:
+        write(tmp_path / "to", [frame("a")])
 
 
 def test_paths_of_no_directory_here() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.folders import state_of
 from tests.house.commands import ROOT, blocks, calls
 from tests.segment.test_segment import redpanda
 from tests.verify.plants import CLEAN, FIRST, PLANTS, make_base
@@ -29,16 +29,6 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(console, "silence_stdout", lambda: None)  # it is pytest's here
     yield tmp_path / "logs"
-
-
-def state_of(folder: Path) -> dict[str, tuple[int, int, str]]:
-    """Mode, time of modification and content of everything below a folder."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        status = path.lstat()
-        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-        found[str(path)] = status.st_mode, status.st_mtime_ns, digest
-    return found
 
 
 def lines_of(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
