@@ -95,25 +95,23 @@ def data_files(destination: Path) -> list[str]:
     return sorted(path.as_posix() for path in found if not path.parts[0].startswith("_"))
 
 
-def locally(capsys: pytest.CaptureFixture[str]) -> Run:
-    """`ingest --engine local`; gives status, table, messages."""
+def verb(capsys: pytest.CaptureFixture[str], titles: list[str], *command: str) -> Run:
+    """A verb with its first words, in this process; gives status, table, messages."""
 
     def run(*words: Any) -> tuple[int, Table, str]:
         capsys.readouterr()
-        status = main(["ingest", "--engine", "local", *map(str, words)])
+        status = main([*command, *map(str, words)])
         captured = capsys.readouterr()
-        return status, table_of(captured.out) if captured.out else {}, captured.err
+        return status, table_of(captured.out, titles) if captured.out else {}, captured.err
 
     return run
+
+
+def locally(capsys: pytest.CaptureFixture[str]) -> Run:
+    """`ingest --engine local`."""
+    return verb(capsys, INGEST_TITLES, "ingest", "--engine", "local")
 
 
 def auditor(capsys: pytest.CaptureFixture[str]) -> Run:
-    """`audit`; gives status, table, messages."""
-
-    def run(*words: Any) -> tuple[int, Table, str]:
-        capsys.readouterr()
-        status = main(["audit", *map(str, words)])
-        captured = capsys.readouterr()
-        return status, table_of(captured.out, AUDIT_TITLES) if captured.out else {}, captured.err
-
-    return run
+    """`audit`."""
+    return verb(capsys, AUDIT_TITLES, "audit")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.in_process import run_main
 from tests.recording.sets import ORACLE, RECORDED
 from tests.segment import logs
 from tests.segment.logs import Log, indexed
@@ -19,26 +19,19 @@ from kafka_segments.cli.main import main
 CLEAN = "kafka-4.3/clean"
 
 
-class Run:
-    """Runs the command in this process."""
+Run = Callable[..., tuple[int, list[dict[str, Any]], str]]
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._monkeypatch = monkeypatch
 
-    def __call__(self, *arguments: str | Path) -> tuple[int, list[dict[str, Any]], str]:
-        """Exit status, lines as objects, and what was said on standard error."""
-        out, said = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-        self._monkeypatch.setattr(sys, "stdout", out)
-        self._monkeypatch.setattr(sys, "stderr", said)
-        status = main([str(argument) for argument in arguments])
-        lines = out.buffer.getvalue().decode().splitlines()  # type: ignore[attr-defined]
-        return status, [json.loads(line) for line in lines if line.startswith("{")], said.getvalue()
+def ran(*arguments: str | Path) -> tuple[int, list[dict[str, Any]], str]:
+    """Exit status, lines as objects, and what was said on standard error."""
+    status, out, said = run_main([str(argument) for argument in arguments])
+    return status, [json.loads(line) for line in out.splitlines() if line.startswith("{")], said
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(RECORDED)
-    return Run(monkeypatch)
+    return ran
 
 
 def test_aborted_lists_each_partition(run: Run) -> None:

@@ -9,18 +9,26 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow.dataset
 import pytest
-from tests.ingest.ingested import Run, Table, data_files, not_internal, parquet_rows, table_of
+from tests.ingest.ingested import (
+    INGEST_TITLES,
+    Run,
+    Table,
+    data_files,
+    not_internal,
+    parquet_rows,
+    table_of,
+    verb,
+)
 from tests.ingest.killed import HEEDING
 from tests.made import build
 from tests.python import run_python
 from tests.spark import kafka_rows
 from tests.spark.test_reader import VECTORS, batches, flipped, segment
 
-from kafka_segments.cli.main import main
 from kafka_segments.ingest.destination import partition_path
 
 if TYPE_CHECKING:
@@ -32,14 +40,7 @@ CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 @pytest.fixture
 def ingest(shared_session: None, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command, in this process and with the session of these tests; gives status, table, messages."""
-
-    def run(*words: Any) -> tuple[int, Table, str]:
-        capsys.readouterr()
-        status = main(["ingest", "--engine", "spark", *map(str, words)])
-        captured = capsys.readouterr()
-        return status, table_of(captured.out) if captured.out else {}, captured.err
-
-    return run
+    return verb(capsys, INGEST_TITLES, "ingest", "--engine", "spark")
 
 
 @pytest.mark.spark
