@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import CaseInsensitiveDict
 from tests.connector.queries import EXTREME, Query
 from tests.connector.served import METADATA, partitions
 from tests.recording.sets import RECORDED
-
-from kafka_segments.spark.source import KafkaSegmentsDataSource
+from tests.spark.planned import batches_of, reader_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,11 +25,7 @@ def load(spark: SparkSession | None, name: str, options: Mapping[str, str]) -> p
     """
     path = str(RECORDED / name)
     if spark is None:
-        source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": path, **options}))
-        reader = source.reader(source.schema())
-        remote = pickle.loads(pickle.dumps(reader))
-        tasks = pickle.loads(pickle.dumps(reader.partitions()))
-        found = pa.Table.from_batches([batch for task in tasks for batch in remote.read(task)])
+        found = pa.Table.from_batches(batches_of(reader_of(path=path, **options)))
     else:
         found = spark.read.format("kafka-segments").options(**options).load(path).toArrow()
     return found.sort_by([(column, "ascending") for column in ("topic", "partition", "offset")])

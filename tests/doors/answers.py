@@ -6,24 +6,22 @@ A door that cannot be asked to raise, or to skip, says so by `None`.
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-from pyspark.sql.datasource import CaseInsensitiveDict
 from tests.doors.questions import Question
 from tests.ingest.ingested import parquet_rows
 from tests.spark import kafka_rows
 from tests.spark.kafka_rows import Row
+from tests.spark.planned import batches_of, reader_of
 
 import kafka_segments
 from kafka_segments.cli.main import main
 from kafka_segments.duckdb import relation
 from kafka_segments.polars import scan_segments
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 COLUMNS = ["topic", "partition", "offset", "timestamp_ms", "timestamp_type", "key", "value", "headers"]
 Door = Callable[[Question, Sequence[Path], bool, Path], list[Row] | None]
@@ -79,11 +77,7 @@ def options(question: Question, paths: Sequence[Path], *, is_skipping: bool) -> 
 def by_source(question: Question, paths: Sequence[Path], is_skipping: bool, _folder: Path) -> list[Row]:
     """By the data source, pickled on the way to its tasks, but without a JVM."""
     given = options(question, paths, is_skipping=is_skipping)
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({**given, "includeHeaders": "true"}))
-    reader = source.reader(source.schema())
-    remote = pickle.loads(pickle.dumps(reader))
-    tasks = [pickle.loads(pickle.dumps(task)) for task in reader.partitions()]
-    found = [batch for task in tasks for batch in remote.read(task)]
+    found = [*batches_of(reader_of(**given, includeHeaders="true"))]
     return kafka_rows.of_arrow(pa.Table.from_batches(found)) if found else []
 
 

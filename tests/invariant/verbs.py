@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,17 @@ from unittest import mock
 
 import pyarrow as pa
 import pyarrow.dataset
-from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from tests.in_process import run_main
 from tests.invariant.answers import Answer, Named, lines_of, named_by_words, refused
 from tests.made.sound_batches import Row, sound_batches
 from tests.salvage.accounts import IN_RESULT, Account, check
+from tests.spark.planned import batches_of, reader_of
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Kind
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.report.page import PageFacts
 from kafka_segments.report.report_totals import ReportTotals
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 _OFS_MAGIC = 16
 MADE = "made"
@@ -254,7 +253,8 @@ def source_damage(partition: Path) -> Answer:
 def source_of(partition: Path, **options: str) -> Answer:
     answer = Answer()
     try:
-        for row in _spark_rows(partition, options):
+        batches = batches_of(reader_of(path=str(partition), **options))
+        for row in (row for batch in batches for row in batch.to_pylist()):
             if options.get("view") == "damage":
                 answer.tell(_named_by_row(row))
             elif row.get("damage") is not None:
@@ -274,14 +274,6 @@ def _named_by_row(row: dict[str, Any]) -> Named:
         words = named_by_words(text)
         first, last = words.first, words.last
     return Named(text, path, first, last, row["position"], row["endPosition"])
-
-
-def _spark_rows(partition: Path, options: dict[str, str]) -> Iterable[dict[str, Any]]:
-    found = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(partition), **options}))
-    reader = found.reader(found.schema())
-    for task in reader.partitions() or [InputPartition(None)]:
-        for batch in reader.read(task):
-            yield from batch.to_pylist()
 
 
 def report(partition: Path) -> Answer:

@@ -24,14 +24,9 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, l
 
 
 def source(*paths: Path, **options: str) -> list[dict[str, Any]]:
-    from pyspark.sql.datasource import CaseInsensitiveDict
+    from tests.spark.planned import reader_of, rows_of
 
-    from kafka_segments.spark.source import KafkaSegmentsDataSource
-
-    given = {"paths": json.dumps([str(path) for path in paths]), **options}
-    made = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
-    reader = made.reader(made.schema())
-    return [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+    return rows_of(reader_of(paths=json.dumps([str(path) for path in paths]), **options))
 
 
 def partition(folder: Path) -> Path:

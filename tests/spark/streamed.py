@@ -7,10 +7,9 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.streaming.datasource import ReadAllAvailable
+from tests.spark.planned import source_of
 
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 from kafka_segments.spark.stream_reader import KafkaSegmentsStreamReader
 
 Rows = list[dict[str, Any]]
@@ -27,7 +26,7 @@ class Streamed:
     def restart(self, **options: str) -> KafkaSegmentsStreamReader:
         """Make a new reader, which knows nothing but the offsets."""
         self.options |= options
-        source = KafkaSegmentsDataSource(CaseInsensitiveDict(self.options))
+        source = source_of(**self.options)
         reader = pickle.loads(pickle.dumps(source)).streamReader(source.schema())
         assert isinstance(reader, KafkaSegmentsStreamReader)
         self.reader = reader

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import datasource
-from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader
+from pyspark.sql.datasource import DataSourceReader
 from tests.spark.conftest import NO_FILTERS
+from tests.spark.planned import reader_of
 
 from kafka_segments.query.query import Condition
 from kafka_segments.spark.filters import conditions_of
-from kafka_segments.spark.source import KafkaSegmentsDataSource, KafkaSegmentsReader
 
 if not hasattr(datasource, "EqualTo"):
     pytest.skip(NO_FILTERS, allow_module_level=True)
@@ -113,30 +113,25 @@ def test_what_is_not_understood_is_no_condition(one: Any) -> None:
     assert conditions_of([one], COLUMNS) == []
 
 
-def reader_of(**options: str) -> KafkaSegmentsReader:
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", **options}))
-    return source.reader(source.schema())
-
-
 def test_filters_leave_nothing_out_unless_the_frame_is_used_once() -> None:
-    reader = reader_of()
+    reader = reader_of(path="/a")
     filters = [EqualTo(("partition",), 1), EqualTo(("value",), b"")]
     assert list(reader.pushFilters(filters)) == filters
     assert reader._conditions == []
 
 
 def test_all_filters_are_returned_and_kept_with_the_reader() -> None:
-    reader = reader_of(pushFilters="once")
+    reader = reader_of(path="/a", pushFilters="once")
     filters = [EqualTo(("partition",), 1), EqualTo(("value",), b"")]
     assert list(reader.pushFilters(filters)) == filters
     assert pickle.loads(pickle.dumps(reader))._conditions == [Condition("partition", values=frozenset({1}))]
 
 
 def test_spark_takes_the_method_for_the_base_classs_own() -> None:
-    assert reader_of().pushFilters.__func__ is DataSourceReader.pushFilters
+    assert reader_of(path="/a").pushFilters.__func__ is DataSourceReader.pushFilters
 
 
 def test_in_other_views_only_whole_partitions_are_left_out() -> None:
-    reader = reader_of(view="batches", pushFilters="once")
+    reader = reader_of(path="/a", view="batches", pushFilters="once")
     reader.pushFilters([EqualTo(("partition",), 1), EqualTo(("offset",), 1)])
     assert reader._conditions == [Condition("partition", values=frozenset({1}))]

@@ -14,7 +14,8 @@ import pytest
 from pyspark.sql import datasource
 from tests.made import build
 from tests.spark.conftest import NO_FILTERS
-from tests.spark.test_reader import FIRST, batches, flipped, reader_of, rows_of, segment
+from tests.spark.planned import reader_of, rows_of
+from tests.spark.test_reader import FIRST, batches, flipped, segment
 
 from kafka_segments.errors import (
     ChecksumMismatchError,

@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.types import StructField, StructType
 from tests.made import build
 from tests.spark import kafka_rows
+from tests.spark.planned import batches_of, reader_of, source_of
 
 from kafka_segments.errors import (
     ChecksumMismatchError,
@@ -27,7 +25,6 @@ from kafka_segments.errors import (
 from kafka_segments.query.read import split_reader
 from kafka_segments.spark import reading as spark_reading
 from kafka_segments.spark.schema import VIEW_SCHEMAS
-from kafka_segments.spark.source import KafkaSegmentsDataSource, KafkaSegmentsReader
 
 VECTORS = kafka_rows.VECTORS
 FIRST = f"{0:020}.log"
@@ -38,35 +35,18 @@ def read(
 ) -> list[dict[str, Any]]:
     """Rows as dictionaries, by the same steps as Spark takes; timestamps as numbers."""
     where = {"paths": json.dumps(path)} if isinstance(path, list) else {"path": str(path)}
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({**where, **options}))
+    source = source_of(**where, **options)
     wanted = source.schema() if schema is None else schema
-    reader = source.reader(wanted)
-    remote = pickle.loads(pickle.dumps(reader))
     rows = []
-    for task in reader.partitions() or [InputPartition(None)]:
-        for batch in remote.read(pickle.loads(pickle.dumps(task))):
-            assert batch.schema.names == wanted.names
-            numbers = [
-                column.cast("int64") if field.name == "timestamp" else column
-                for field, column in zip(batch.schema, batch.columns, strict=True)
-            ]
-            values = [column.to_pylist() for column in numbers]
-            rows += [dict(zip(wanted.names, row, strict=True)) for row in zip(*values, strict=True)]
+    for batch in batches_of(source.reader(wanted)):
+        assert batch.schema.names == wanted.names
+        numbers = [
+            column.cast("int64") if field.name == "timestamp" else column
+            for field, column in zip(batch.schema, batch.columns, strict=True)
+        ]
+        values = [column.to_pylist() for column in numbers]
+        rows += [dict(zip(wanted.names, row, strict=True)) for row in zip(*values, strict=True)]
     return rows
-
-
-def reader_of(**options: str) -> KafkaSegmentsReader:
-    """The reader of a source with these options."""
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict(options))
-    return source.reader(source.schema())
-
-
-def rows_of(reader: KafkaSegmentsReader, then: Callable[[], Any] | None = None) -> list[dict[str, Any]]:
-    """Its rows as they are; something may happen between planning and reading."""
-    tasks = reader.partitions()
-    if then is not None:
-        then()
-    return [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
 
 
 def columns(*names: str) -> StructType:

@@ -10,19 +10,19 @@ from typing import Any
 
 import pyspark
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict, DataSource
+from pyspark.sql.datasource import DataSource
 from tests.forgotten import forget
 from tests.made.directories import append, run_of
+from tests.spark.planned import source_of
 from tests.spark.test_reader import read
 
 from kafka_segments.errors import OptionError
 from kafka_segments.query.committed import Pin
 from kafka_segments.query.plan import _pinned
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 
 def test_streams_cannot_be_written() -> None:
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a"}))
+    source = source_of(path="/a")
     with pytest.raises(OptionError, match="writes in batches only: use foreachBatch"):
         source.streamWriter(source.schema(), False)
 
@@ -30,7 +30,7 @@ def test_streams_cannot_be_written() -> None:
 def test_older_sparks_are_referred_to_ingest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql.streaming.datasource", None)
     forget(monkeypatch, ["kafka_segments.spark.stream_reader"])
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a"}))
+    source = source_of(path="/a")
     reader = source.streamReader(source.schema())
     words = rf"need Spark 4\.2 or newer, but this is {pyspark.__version__}.*`kafka-segments ingest SRC DEST`"
     for call in (reader.initialOffset, reader.latestOffset, lambda: reader.partitions({}, {})):
@@ -60,7 +60,7 @@ def test_options_of_connections_are_told_once(caplog: pytest.LogCaptureFixture) 
     first, second = "kafka.only.of.this.test", "kafka.another.of.this.test"
     shadowed = {"startingTimestamp": "5", "startingOffsets": "earliest"}
     for options in ({first: "x"}, {first: "y", **shadowed}, {second: "x", **shadowed}):
-        KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", **options})).schema()
+        source_of(path="/a", **options).schema()
     said = [record.getMessage() for record in caplog.records]
     assert [text.rpartition(": ")[2] for text in said if "have no effect" in text] == [first, second]
     assert len([text for text in said if "startingOffsets is ignored" in text]) == 2

@@ -11,7 +11,8 @@ import pytest
 from tests.log.tiers import TOPIC_ID, aivens, copy_of, kafkas
 from tests.made import build
 from tests.spark import kafka_rows
-from tests.spark.test_reader import batches, flipped, reader_of, rows_of, segment
+from tests.spark.planned import reader_of, rows_of
+from tests.spark.test_reader import batches, flipped, segment
 
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReplicaMismatchError

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from pyspark import cloudpickle
-from pyspark.sql.datasource import CaseInsensitiveDict
+from tests.spark.planned import source_of
 
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.query.options import OPTIONS
 from kafka_segments.query.query import Bound, Topics
 from kafka_segments.spark.read_options import ReadOptions
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 
 def parse(**options: str) -> ReadOptions:
@@ -202,7 +201,7 @@ def test_a_load_checks_its_options_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     original = ReadOptions.parse
     monkeypatch.setattr(ReadOptions, "parse", classmethod(count))
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", "columns": "offset"}))
+    source = source_of(path="/a", columns="offset")
     assert source.schema().names == ["offset"]
     pickle.loads(cloudpickle.dumps(source)).reader(source.schema())
     assert len(parsed) == 1

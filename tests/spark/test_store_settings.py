@@ -9,15 +9,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict
 from tests.io import server
 from tests.io.conftest import settings_for
 from tests.spark import kafka_rows
+from tests.spark.planned import reader_of
 from tests.spark.test_reader import batches, flipped
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.spark.settings import driver_settings, task_settings
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,8 +88,7 @@ def test_rows_and_errors_of_a_store(bucket: server.Store, caplog: pytest.LogCapt
     options = {**settings_for(f"127.0.0.1:{bucket.port}"), "path": "s3a://logs"}
 
     def read(**more: str) -> list[int]:
-        source = KafkaSegmentsDataSource(CaseInsensitiveDict({**options, "columns": "offset", **more}))
-        reader = pickle.loads(pickle.dumps(source.reader(source.schema())))
+        reader = pickle.loads(pickle.dumps(reader_of(**options | {"columns": "offset"} | more)))
         tasks = reader.partitions()
         texts.append(repr(tasks) + repr(reader._options) + str(vars(reader)))
         found = [batch for task in tasks for batch in reader.read(task)]

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import StructType
 from tests.forms import examples
 from tests.made.directories import append, data
+from tests.spark.planned import source_of
 
 from kafka_segments.core.segment.beside.index_files import LeaderEpoch
 from kafka_segments.core.segment.columnar.entry_counts import EntryMark
 from kafka_segments.errors import DataLossError, OptionError
 from kafka_segments.query.continuation import PartitionState
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 from kafka_segments.spark.stream_offsets import from_offset, to_offset
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="streams need Spark 4.2 or newer")
@@ -36,17 +35,17 @@ from kafka_segments.spark.stream_reader import shared_out
 )
 def test_wrong_values(name: str, text: str) -> None:
     with pytest.raises(OptionError, match=f"option {name}"):
-        KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", name: text})).schema()
+        source_of(path="/a", **{name: text}).schema()
 
 
 def test_a_minimum_above_the_maximum() -> None:
     options = {"path": "/a", "minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}
     with pytest.raises(OptionError, match=r"minOffsetsPerTrigger \(5\) is above maxOffsetsPerTrigger \(4\)"):
-        KafkaSegmentsDataSource(CaseInsensitiveDict(options)).schema()
+        source_of(**options).schema()
 
 
 def test_wrong_values_where_the_schema_is_given() -> None:
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", "maxOffsetsPerTrigger": "0"}))
+    source = source_of(path="/a", maxOffsetsPerTrigger="0")
     with pytest.raises(OptionError, match="option maxOffsetsPerTrigger"):
         source.streamReader(StructType()).initialOffset()
 
@@ -67,7 +66,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_for_streams(name: str) -> None:
     where = {} if name == "snapshot" else {"path": "/a"}
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({**where, name: REFUSED[name]}))
+    source = source_of(**where, **{name: REFUSED[name]})
     reader = source.streamReader(source.schema())
     for call in (reader.initialOffset, lambda: reader.partitions({}, {})):
         with pytest.raises(OptionError, match=rf"{name}.* not for streams"):

@@ -7,29 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict
 from tests.made import build
 from tests.spark import kafka_rows
 from tests.spark.kafka_rows import RECORDED, TIMESTAMP_TYPES
+from tests.spark.planned import batches_of, reader_of, source_of
 from tests.spark.test_reader import FIRST, batches, flipped, segment
 
 from kafka_segments.errors import ChecksumMismatchError, CorruptBatchError, DataLossError, TruncatedError
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 Row = dict[str, Any]
 MARKS = ("kafka-4.3/clean", "kafka-2.8/clean", "kafka-0.10.2/clean", "kafka-0.9/clean")
 
 
 def read(path: Path | str, **options: str) -> list[Row]:
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), **options}))
+    source = source_of(path=str(path), **options)
     wanted = source.schema()
-    reader = source.reader(wanted)
     rows: list[Row] = []
-    for task in reader.partitions():
-        for batch in reader.read(task):
-            batch.validate(full=True)
-            assert batch.schema.names == wanted.names
-            rows += batch.to_pylist()
+    for batch in batches_of(source.reader(wanted)):
+        batch.validate(full=True)
+        assert batch.schema.names == wanted.names
+        rows += batch.to_pylist()
     return rows
 
 
@@ -210,8 +207,7 @@ def test_damage_of_headers(tmp_path: Path) -> None:
 
 def test_batches_of_a_file_that_went_away(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-4", 0, *batches(0))
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), "view": "batches"}))
-    reader = source.reader(source.schema())
+    reader = reader_of(path=str(path), view="batches")
     (task,) = reader.partitions()
     (path / FIRST).unlink()
     with pytest.raises(DataLossError, match="no segment has them now"):

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 from tests.spark import kafka_rows
+from tests.spark.planned import source_of
 
-from kafka_segments.spark.source import KafkaSegmentsDataSource
 from kafka_segments.spark.writing.segments_writer import KafkaSegmentsWriter
 
 TYPES: Mapping[str, pa.DataType] = {
@@ -45,7 +44,7 @@ def writer(
     columns = (
         from_arrow_schema(schema, prefer_timestamp_ntz=True) if isinstance(schema, pa.Schema) else schema
     )
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), **options}))
+    source = source_of(path=str(path), **options)
     made: KafkaSegmentsWriter = pickle.loads(pickle.dumps(source.writer(columns, overwrite)))
     return made
 
