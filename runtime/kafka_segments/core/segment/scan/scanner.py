@@ -14,6 +14,7 @@ takes longer than they do, and for all of them where there is no machine code.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Generator
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
@@ -349,8 +350,8 @@ class HeaderScan:
 
 
 def _zeros(count: int) -> memoryview:
-    """Memory of so many 64-bit integers; pages that are not used are never touched."""
-    return memoryview(bytearray(8 * count)).cast("q")
+    """Memory of so many 64-bit integers."""
+    return memoryview(array("q", [0]) * count)
 
 
 def _is_trouble(status: int) -> bool:
