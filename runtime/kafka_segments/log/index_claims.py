@@ -23,7 +23,14 @@ from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_hea
 from kafka_segments.core.segment.scan.entry_scan import first_offset_at
 from kafka_segments.errors import KafkaFormatError, NotingFaults, OptionError
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
+from kafka_segments.log.opening import (
+    NUM_REQUESTS,
+    is_remote,
+    is_small,
+    open_offsets,
+    open_stored,
+    open_times,
+)
 
 __all__ = [
     "TimeClaims",
@@ -121,23 +128,23 @@ def verify_claim(
         KafkaFormatError: an index or the segment cannot be read.
     """
     timestamp, offset = claim
-    lookup = open_offsets(places, segment)
-    if lookup is None:
-        raise _unverified(segment, claim, "there is no index to find that")
-    with closing(open_stored(places, segment)) as source:
+    position = last_position = 0
+    if not is_small(segment):  # which is read faster than its index
+        lookup = open_offsets(places, segment)
+        if lookup is None:
+            raise _unverified(segment, claim, "there is no index to find that")
         with lookup:
             position = _position_in(lookup, offset, segment.size)
-            found = _first(source, position, lambda head: head.last_offset >= offset)
-            if found is None or (found.first_offset or 0) > offset:
-                raise _unverified(segment, claim, "it is not where the index says")
-            if needs_records and not found.has_records:
-                raise _unverified(segment, claim, "the batch holds no records for readers")
-            if found.max_timestamp != timestamp:
-                raise _unverified(segment, claim, f"the batch at {found.position} has {found.max_timestamp}")
-            if not has_end:
-                return False
-            last_position = max(position, _position_in(lookup, MAX_LONG, segment.size))
-        return _is_early(source, last_position, timestamp)
+            last_position = max(position, _position_in(lookup, MAX_LONG, segment.size)) if has_end else 0
+    with closing(open_stored(places, segment)) as source:
+        found = _first(source, position, lambda head: head.last_offset >= offset)
+        if found is None or (found.first_offset or 0) > offset:
+            raise _unverified(segment, claim, "it is not where the index says")
+        if needs_records and not found.has_records:
+            raise _unverified(segment, claim, "the batch holds no records for readers")
+        if found.max_timestamp != timestamp:
+            raise _unverified(segment, claim, f"the batch at {found.position} has {found.max_timestamp}")
+        return has_end and _is_early(source, last_position, timestamp)
 
 
 def _first(source: Source, position: int, is_wanted: Callable[[HeaderSummary], bool]) -> HeaderSummary | None:
