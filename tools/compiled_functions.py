@@ -16,8 +16,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from kafka_segments.core.segment import codec_loops
-from kafka_segments.core.segment.columnar import fused_scan, wrappers
+from kafka_segments.core.segment.columnar import codec_loops, fused_scan, wrappers
 from kafka_segments.core.segment.scan import compiled_search, window_run
 from kafka_segments.core.segment.verified import folding_decoder, run_folding
 from kafka_segments.search import byte_search

@@ -80,7 +80,7 @@ def direct_codec(name: str) -> Any:
         ImportError: a codec has no such way in this installation.
     """
     from kafka_segments.core.codecs import direct_codec
-    from kafka_segments.core.segment.codec_loops import new_loop
+    from kafka_segments.core.segment.columnar.codec_loops import new_loop
 
     found, loop = direct_codec(name), new_loop(name)
     if found is not None:

@@ -12,7 +12,7 @@ from tests.made.codecs import lz4_frame
 from tests.made.payloads import ORDINARY, WRITERS_OF, mutate, some_content, zstd_frame
 
 from kafka_segments.core.codecs import CODEC_NAMES, decompress, direct_codec
-from kafka_segments.core.segment.codec_loops import Loop, new_loop
+from kafka_segments.core.segment.columnar.codec_loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
 
 ROOM = 1 << 20

@@ -64,10 +64,7 @@ def circle_in(found: dict[str, set[str]], *, of_folders: bool = False) -> list[s
     return []
 
 
-# The folders of `core/segment` still import each other; its modules do not.
-ROOMS = [
-    name for name, first in picture.rooms().items() if first.parent != RUNTIME and name != "core/segment"
-]
+ROOMS = [name for name, first in picture.rooms().items() if first.parent != RUNTIME]
 
 
 @pytest.mark.parametrize("room", [one.replace("/", ".") for one in ROOMS])

@@ -77,7 +77,7 @@ def test_no_kernel_is_left_out():
 
 EDITS = {
     "the places in a codec's state": (
-        "kafka_segments/core/segment/codec_loops.py",
+        "kafka_segments/core/segment/columnar/codec_loops.py",
         "CODEC, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)",
         "CODEC, COUNT, ROOM, ENOUGH, USED, SOURCE, TARGET, OWN, FIRST = range(9)",
         {"codec_loops.expander"},

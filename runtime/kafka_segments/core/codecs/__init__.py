@@ -172,7 +172,7 @@ Direct = Callable[[memoryview, memoryview], int | None]
 def direct_codec(name: str) -> Direct | None:
     """Return a function that decompresses ordinary payloads into the caller's memory, or None.
 
-    Other codecs than snappy have compiled loops (`segment.codec_loops`).
+    Other codecs than snappy have compiled loops (`segment.columnar.codec_loops`).
     """
     if name != "snappy":
         return None

@@ -15,7 +15,7 @@ from kafka_segments.core.codecs import CODEC_NAMES, Direct, decompress, direct_c
 from kafka_segments.core.codecs.bounds import ALWAYS_ALLOWED, content_bound
 from kafka_segments.core.native.arena import Scratch
 from kafka_segments.core.native.engine import address_of
-from kafka_segments.core.segment.codec_loops import new_loop
+from kafka_segments.core.segment.columnar.codec_loops import new_loop
 from kafka_segments.errors import DecompressionError
 
 __all__ = ["PlainRecords"]
