@@ -92,17 +92,25 @@ def behind(source: str, position: int) -> list[dict[str, Any]]:
 
 
 def make_unreadable(monkeypatch: pytest.MonkeyPatch, file: Path, ranges: list[list[int]]) -> None:
-    """A disk with bad sectors: `pread` that touches a range fails with EIO, as Linux does."""
-    inode, real = file.stat().st_ino, os.pread
+    """A disk with bad sectors: a read that touches a range fails with EIO, as Linux does."""
+    inode, real, real_views = file.stat().st_ino, os.pread, os.preadv
 
-    def pread(fd: int, size: int, position: int) -> bytes:
+    def touch(fd: int, size: int, position: int) -> None:
         if os.fstat(fd).st_ino == inode and any(
             position < end and start < position + size for start, end in ranges
         ):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def pread(fd: int, size: int, position: int) -> bytes:
+        touch(fd, size, position)
         return real(fd, size, position)
 
+    def preadv(fd: int, views: list[memoryview], position: int, *flags: int) -> int:
+        touch(fd, sum(map(len, views)), position)
+        return real_views(fd, views, position, *flags)
+
     monkeypatch.setattr(os, "pread", pread)
+    monkeypatch.setattr(os, "preadv", preadv)
 
 
 def oracle_groups(path: str) -> dict[int, list[str]]:

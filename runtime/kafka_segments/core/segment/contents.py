@@ -16,9 +16,9 @@ from kafka_segments.core.formats.entries import Batch, Damage, Padding
 from kafka_segments.core.io.storage import WINDOW_SIZE, Source
 from kafka_segments.core.segment.continuity import Extent, SegmentContents
 from kafka_segments.core.segment.evidence import FEW, FileOrder, bounds_of, judge
-from kafka_segments.core.segment.header_summaries import HeaderSummary, head_of, iter_header_summaries, run_of
+from kafka_segments.core.segment.header_summaries import head_of, iter_header_summaries, run_of
 from kafka_segments.core.segment.scan.entry_scan import Scan, sound_entry, with_offsets
-from kafka_segments.core.segment.scan.walk import find_last
+from kafka_segments.core.segment.scan.walk import Walk, find_last
 from kafka_segments.core.segment.verified.sound_runs import Found, SoundRun, joined
 from kafka_segments.errors import TruncatedError
 
@@ -243,46 +243,26 @@ def is_cleaned(source: Source) -> bool:
     It keeps batches in order. Where one follows another with a higher offset, an offset was changed or a
     batch was inserted, and offsets missing before the two prove nothing.
     """
-    before: HeaderSummary | None = None
+    before: Batch | None = None
     is_pending = False  # offsets are missing before `before`
-    for head in _with_offsets(source):
-        if head is None or head.first_offset is None:
+    items = ItemBudget(DEFAULT_MAX_DECOMPRESSED)
+    for found in Walk(source).entries():
+        entry = with_offsets(source, found, items) if isinstance(found, Batch) else None
+        if entry is None or entry.base_offset is None:
             before = None
             continue
-        missing = 0 if before is None else head.first_offset - before.last_offset - 1
+        missing = 0 if before is None else entry.base_offset - before.last_offset - 1
         if is_pending and missing >= 0:
             return True
-        is_whole = head.num_records == head.last_offset - head.first_offset + 1
+        is_whole = entry.num_records == entry.last_offset - entry.base_offset + 1
         is_pending = False
         # A flipped bit in a header looks like the cleaner's work: the checksum decides.
-        if (missing or not is_whole) and sound_entry(source, head.position) is None:
+        if (missing or not is_whole) and sound_entry(source, entry.position) is None:
             before = None
             continue
         if not is_whole:
             return True
         if missing > 0 and before is not None:
             is_pending = sound_entry(source, before.position) is not None
-        before = None if missing < 0 else head
+        before = None if missing < 0 else entry
     return is_pending
-
-
-def _with_offsets(source: Source) -> Iterator[HeaderSummary | None]:
-    """Yield headers, of wrappers with the offsets of their messages; None for damage."""
-    items, scan = ItemBudget(DEFAULT_MAX_DECOMPRESSED), Scan(source, headers_only=True)
-    for head in iter_header_summaries(source):
-        if isinstance(head, Damage):
-            yield None
-        elif head.first_offset is not None:
-            yield head
-        else:
-            batch = with_offsets(source, scan.batch_at(head.position), items)
-            yield (
-                None
-                if batch is None
-                else replace(
-                    head,
-                    first_offset=batch.base_offset,
-                    last_offset=batch.last_offset,
-                    num_records=batch.num_records,
-                )
-            )
