@@ -92,6 +92,12 @@ FOUND = {
     ),
     "snappy, the same at the very end": (_snappy_ending(b"\x82SNAPPX" + HEADER[7:]), SOUND),
     "snappy, the same behind no content": (_snappy(0, b"\x82SNAPPX" + HEADER[7:]), BROKEN),
+    "snappy, a second header of version 0": (_snappy(8, HEADER[:8] + struct.pack(">ii", 0, 1)), BROKEN),
+    "snappy, a second header of version -1": (_snappy(8, HEADER[:8] + struct.pack(">ii", -1, 1)), BROKEN),
+    "snappy, a second header in the other byte order": (
+        _snappy(8, HEADER[:8] + struct.pack("<ii", 1, 1)),
+        SOUND,
+    ),
     "snappy, a size of five bytes": (_snappy_size(5), SOUND),
     "snappy, a size of six bytes": (_snappy_size(6), BROKEN),
     "zstd, a lie of one byte": (_zstd(100, 1), BROKEN),

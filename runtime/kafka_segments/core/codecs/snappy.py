@@ -7,8 +7,8 @@ header is skipped after content, and ends the stream otherwise: SnappyInputStrea
 continues at the next read, which Kafka does within a record. (For two in a row, or one at the end of a large
 record, Kafka's result depends on its read sizes, which is not imitated.)
 
-More lenient than snappy-java: the two version numbers after the magic are ignored (Redpanda wrote them in the
-other byte order until 2025, redpanda#25091).
+Of the two version numbers after the magic, the first one has to be at least 1 in a second header; others are
+ignored (Redpanda wrote them in the other byte order until 2025, redpanda#25091).
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
     """Yield position and declared size of each block; the size may be wrong.
 
     Raises:
-        DecompressionError: the stream ends within a header.
+        DecompressionError: the stream ends within a header, or a second header has a version below 1.
     """
     if not _is_stream_header(data):
         yield 0, len(data)
@@ -137,10 +137,12 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
         if chunk_length == _STREAM_MAGIC[:_LEN_CHUNK_LENGTH]:
             if len(data) - position < _LEN_STREAM_HEADER:
                 raise malformed("snappy", "it ends within a stream header")
-            if not _is_stream_header(data[position:]):
-                if not has_content:
-                    return
+            if _is_stream_header(data[position:]):
+                _check_version(data[position:])
+            elif has_content:
                 has_content = False
+            else:
+                return
             position += _LEN_STREAM_HEADER
             continue
         size = int.from_bytes(chunk_length, "big", signed=True)
@@ -190,6 +192,13 @@ def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> St
 
 def _is_stream_header(data: memoryview) -> bool:
     return len(data) >= _LEN_STREAM_HEADER and data[: len(_STREAM_MAGIC)] == _STREAM_MAGIC
+
+
+def _check_version(header: memoryview) -> None:
+    end = len(_STREAM_MAGIC)
+    version = int.from_bytes(header[end : end + len(_STREAM_VERSION)], "big", signed=True)
+    if version < 1:
+        raise malformed("snappy", f"a second stream of version {version}, and at least 1 is needed")
 
 
 CODEC = SnappyCodec()
