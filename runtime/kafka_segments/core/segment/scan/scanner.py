@@ -183,6 +183,8 @@ class HeaderScan:
         else:
             found = yield from self._scan(position, fused)
         self._num_scanned += len(found[0])
+        if found[2]:  # the next one may not get far, either
+            self._len_next = min(_LEN_FIRST_WINDOW, self._len_window)
         return found
 
     def _is_compiling(self) -> bool:

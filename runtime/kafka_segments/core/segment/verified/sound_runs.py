@@ -123,7 +123,7 @@ class RunFolder:
 
     Args:
         producers: states of producers, which are followed; None if they are not.
-        max_size: bytes of the largest entry that has not to be looked at; None for any.
+        max_size: bytes of the largest entry that need not be looked at; None for any.
 
     Attributes:
         num_missing: offsets that were missing so far, for the states of producers.
