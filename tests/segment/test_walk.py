@@ -40,3 +40,21 @@ def test_payloads_are_those_of_the_file(
                 found.append(piece.value(row, "base_offset"))
     source.close()
     assert found == list(range(200))
+
+
+def test_damage_before_a_sound_part_does_not_cost_a_large_window_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    damaged = bytearray(batch(1, [record(0, b"k", b"v" * 20)]))
+    damaged[-1] ^= 1
+    data = (batch(0) + damaged) * 200 + batch(2, [record(0, b"k", b"v" * 1_000_000)]) * 8
+    sizes: list[int] = []
+    load = scanner.HeaderScan._load
+
+    def watched(self: scanner.HeaderScan, position: int, size: int) -> None:
+        sizes.append(size)
+        load(self, position, size)
+
+    monkeypatch.setattr(scanner.HeaderScan, "_load", watched)
+    assert sum(1 for _ in Walk(open_source(bytes(data)), check_crc=True).pieces()) > 400
+    assert sum(sizes) < 32 << 20
