@@ -43,8 +43,7 @@ def count_opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return plain(self, path, *arguments)
 
     monkeypatch.setattr(LocalFiles, "open", counted)
-    for kept in (segment_extents._kept, segment_extents._kept_extents):
-        kept.clear()
+    segment_extents._kept.clear()
     return found
 
 

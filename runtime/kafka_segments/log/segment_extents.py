@@ -92,39 +92,13 @@ class FileCache(Generic[T]):
 
 _kept: FileCache[SegmentContents] = FileCache()
 _kept_traces: FileCache[bool] = FileCache()
-_kept_extents: FileCache[Extent | None] = FileCache()
 
 
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
     """Return the first and last offset of a segment; None if it has no sound entry or cannot be read."""
     with NotingFaults():
-        if is_small(segment):
-            return _kept_extents.of(segment.file, lambda: _small_extent(places, segment))
         return contents_of_stored(places, segment).extent
     return None  # the segment's reader reports what is wrong
-
-
-def _small_extent(places: Places, segment: StoredSegment) -> Extent | None:
-    """The extent of a small segment: by all headers if they leave no doubt, else by `contents_of_stored`."""
-    with closing(open_stored(places, segment)) as source:
-        table, *others = [*Walk(source, check_crc=True).pieces(), None]
-        if isinstance(table, EntryTable) and others == [None]:
-            names = "magic", "base_offset", "last_offset_delta", "num_records"
-            magics, firsts, deltas, counts = map(table.values, names)
-            lasts = [first + delta for first, delta in zip(firsts, deltas, strict=True)]
-            missing = [
-                first - last - 1
-                for first, last in zip(firsts, [segment.base_offset - 1, *lasts], strict=False)
-            ]
-            end = segment.base_offset + MOST_OFFSETS if segment.end_offset is None else segment.end_offset
-            is_sound = min(magics) >= 2 and table.value(len(table) - 1, "end_position") == source.size
-            is_sound &= all(0 <= count <= delta + 1 for count, delta in zip(counts, deltas, strict=True))
-            # Where the next segment shows no end, what follows missing offsets is in doubt.
-            if is_sound and min(missing) >= 0 and (segment.end_offset is not None or not any(missing)):
-                extent = Extent(firsts[0], lasts[-1])
-                if extent.is_within(segment.base_offset, end):
-                    return extent
-    return contents_of_stored(places, segment).extent
 
 
 def contents_of_stored(
@@ -138,10 +112,33 @@ def contents_of_stored(
 
     def examined() -> SegmentContents:
         with closing(open_stored(places, segment)) if source is None else nullcontext(source) as opened:
+            extent = _undoubted_extent(opened, segment) if is_small(segment) else None
+            if extent is not None:
+                return SegmentContents(segment.file.path, segment.base_offset, opened.size, extent)
             held = contents_of(opened, segment.base_offset, beside(places, segment))
             return replace(held, path=segment.file.path)
 
     return _kept.of(segment.file, examined)
+
+
+def _undoubted_extent(source: Source, segment: StoredSegment) -> Extent | None:
+    """The extent of a small segment by all its headers; None if they leave a doubt, or bytes that are none."""
+    table, *others = [*Walk(source, check_crc=True).pieces(), None]
+    if not isinstance(table, EntryTable) or others != [None]:
+        return None
+    names = "magic", "base_offset", "last_offset_delta", "num_records"
+    magics, firsts, deltas, counts = map(table.values, names)
+    lasts = [first + delta for first, delta in zip(firsts, deltas, strict=True)]
+    missing = [
+        first - last - 1 for first, last in zip(firsts, [segment.base_offset - 1, *lasts], strict=False)
+    ]
+    end = segment.base_offset + MOST_OFFSETS if segment.end_offset is None else segment.end_offset
+    is_sound = min(magics) >= 2 and table.value(len(table) - 1, "end_position") == source.size
+    is_sound &= all(0 <= count <= delta + 1 for count, delta in zip(counts, deltas, strict=True))
+    # Where the next segment shows no end, what follows missing offsets is in doubt.
+    is_sound &= min(missing) >= 0 and (segment.end_offset is not None or not any(missing))
+    extent = Extent(firsts[0], lasts[-1])
+    return extent if is_sound and extent.is_within(segment.base_offset, end) else None
 
 
 def open_examined(places: Places, segment: StoredSegment, **options: bool) -> Segment:
