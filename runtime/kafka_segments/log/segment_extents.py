@@ -122,7 +122,7 @@ def contents_of_stored(
 
 
 def _undoubted_extent(source: Source, segment: StoredSegment) -> Extent | None:
-    """The extent of a small segment by all its headers; None if they leave a doubt, or bytes that are none."""
+    """The extent of a small segment by all its headers; None if they leave a doubt, or other bytes."""
     table, *others = [*Walk(source, check_crc=True).pieces(), None]
     if not isinstance(table, EntryTable) or others != [None]:
         return None
