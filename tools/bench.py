@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.bench import chart, corpora, goals, processes, programs, report, rounds, searching  # noqa: E402  no package
-from tests.bench.decoders import DECODERS, is_there  # noqa: E402
+from tests.bench.decoders import DECODERS, PROGRAMS, is_there  # noqa: E402
 
 
 def say(text: str) -> None:
@@ -48,9 +48,9 @@ def busy() -> str:
 def versions() -> str:
     """What the peers are, as far as they are here."""
     said = []
-    for program in (programs.java(), programs.rust()):
+    for program in (build() for build in PROGRAMS.values()):
         said.append(program.reason if isinstance(program, programs.Missing) else program.versions)
-    for module in ("aiokafka", "kafka", "numba", "pyarrow"):
+    for module in ("aiokafka", "kafka", "confluent_kafka", "numba", "pyarrow"):
         if is_there(module):
             said.append(f"{module} {__import__(module).__version__}")
     return ", ".join([*said, f"Python {platform.python_version()}"])

@@ -81,8 +81,52 @@ def _buffer(array: int, number: int) -> int:  # pragma: no cover  compiled
     return _word(_word(array, _BUFFERS), number)
 
 
-@numba.njit(types.int64(types.int64), nogil=True, cache=True)
-def _sum(batch: int) -> int:  # pragma: no cover  compiled
+@numba.njit(types.int64(types.int64, types.int64, types.boolean), nogil=True, cache=True)
+def _lengths(array: int, num_rows: int, views: bool) -> int:  # pragma: no cover  compiled
+    """How many bytes the values of a column have, of offsets or of views."""
+    if not views:
+        ends = numba.carray(_pointer(_buffer(array, 1)), num_rows + 1, types.int32)
+        return types.int64(ends[num_rows]) - ends[0]
+    words = numba.carray(_pointer(_buffer(array, 1)), 4 * num_rows, types.int32)
+    total = types.int64(0)
+    for row in range(num_rows):
+        total += words[4 * row]
+    return total
+
+
+@numba.njit(types.int64(types.int64, types.int64), nogil=True, cache=True)
+def _middles(array: int, num_rows: int) -> int:  # pragma: no cover  compiled
+    """The sum of the bytes in the middle of values that stand one behind the other."""
+    ends = numba.carray(_pointer(_buffer(array, 1)), num_rows + 1, types.int32)
+    data = numba.carray(_pointer(_buffer(array, 2)), ends[num_rows], types.uint8)
+    total = types.int64(0)
+    for row in range(num_rows):
+        length = ends[row + 1] - ends[row]
+        if length > 0:
+            total += data[ends[row] + (length >> 1)]
+    return total
+
+
+@numba.njit(types.int64(types.int64, types.int64), nogil=True, cache=True)
+def _viewed_middles(array: int, num_rows: int) -> int:  # pragma: no cover  compiled
+    """The same of values with views, through these: each is in its view, or in the buffer that it names."""
+    words = numba.carray(_pointer(_buffer(array, 1)), 4 * num_rows, types.int32)
+    inlined = numba.carray(_pointer(_buffer(array, 1)), 16 * num_rows, types.uint8)
+    total = types.int64(0)
+    for row in range(num_rows):
+        length = words[4 * row]
+        if length > 12:
+            place = types.int64(words[4 * row + 3]) + (length >> 1)
+            total += numba.carray(_pointer(_buffer(array, 2 + words[4 * row + 2])), place + 1, types.uint8)[
+                place
+            ]
+        elif length > 0:
+            total += inlined[16 * row + 4 + (length >> 1)]
+    return total
+
+
+@numba.njit(types.int64(types.int64, types.boolean), nogil=True, cache=True)
+def _sum(batch: int, views: bool) -> int:  # pragma: no cover  compiled
     """Of a struct of offset, timestamp, key, value, headers; -1 if one of these is a slice of something."""
     num_rows = _word(batch, 0)
     total = types.int64(0)
@@ -91,22 +135,16 @@ def _sum(batch: int) -> int:  # pragma: no cover  compiled
             return -1
     offsets = numba.carray(_pointer(_buffer(_child(batch, 0), 1)), num_rows, types.int64)
     timestamps = numba.carray(_pointer(_buffer(_child(batch, 1), 1)), num_rows, types.int64)
-    keys = numba.carray(_pointer(_buffer(_child(batch, 2), 1)), num_rows + 1, types.int32)
-    ends = numba.carray(_pointer(_buffer(_child(batch, 3), 1)), num_rows + 1, types.int32)
-    data = numba.carray(_pointer(_buffer(_child(batch, 3), 2)), ends[num_rows], types.uint8)
-    total += types.int64(keys[num_rows]) - keys[0]
     for row in range(num_rows):
-        length = ends[row + 1] - ends[row]
         total += offsets[row] + timestamps[row]
-        if length > 0:
-            total += data[ends[row] + (length >> 1)]
+    total += _lengths(_child(batch, 2), num_rows, views)
+    value = _child(batch, 3)
+    total += _viewed_middles(value, num_rows) if views else _middles(value, num_rows)
     lists = numba.carray(_pointer(_buffer(_child(batch, 4), 1)), num_rows + 1, types.int32)
-    first, last = lists[0], lists[num_rows]
-    if last > first:
+    if lists[num_rows] > lists[0]:
         items = _child(_child(batch, 4), 0)
-        names = numba.carray(_pointer(_buffer(_child(items, 0), 1)), last + 1, types.int32)
-        values = numba.carray(_pointer(_buffer(_child(items, 1), 1)), last + 1, types.int32)
-        total += types.int64(names[last]) - names[first] + values[last] - values[first]
+        total += _lengths(_child(items, 0), lists[num_rows], views)
+        total += _lengths(_child(items, 1), lists[num_rows], views)
     return total
 
 
@@ -122,7 +160,7 @@ def of_batch(batch: pa.RecordBatch) -> int:
     address = ctypes.addressof(array)
     batch._export_to_c(address)
     try:
-        total: int = _sum(address)
+        total: int = _sum(address, pa.types.is_binary_view(batch.schema.field("value").type))
     finally:
         _Release(array.release)(address)
     if total == -1:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,6 +15,14 @@ from tests.bench import programs
 from tests.bench.corpora import CODECS, ENCODED, MIB, Corpus
 
 PLAIN = ("json170", "small", "headers")
+# What builds the program of those that are not Python, or says why it cannot be had.
+PROGRAMS: Mapping[str, Callable[[], programs.Program | programs.Missing]] = MappingProxyType(
+    {
+        "java": programs.java,
+        "go": programs.go,
+        **{crate: partial(programs.rust, crate) for crate in ("kafka-protocol", "krabka-protocol")},
+    }
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +33,7 @@ class Decoder:
         name: as goals and `bench.json` call it.
         title: for people.
         kind: "ours", "peer" or "limit" (reads nothing: what no decoder can beat).
-        program: "python", "java" or "rust".
+        program: "python", or one of `PROGRAMS`.
         words: what its program is told before the path.
         corpora: those it reads; None is all that are there to be read.
         slice_bytes: how much of a corpus it reads, because it is slow; 0 is all.
@@ -54,7 +63,17 @@ _ALL = (
     Decoder("java-views", "Java MemoryRecords, views, warm", "peer", "java", ("views", "true")),
     Decoder("java-copied", "Java MemoryRecords, bytes copied out", "peer", "java", ("copied", "true")),
     Decoder("java-file", "Java FileRecords", "peer", "java", ("file", "true"), compared="columns-file"),
-    Decoder("rust", "Rust kafka-protocol", "peer", "rust", ("decode",)),
+    Decoder("rust", "Rust kafka-protocol", "peer", "kafka-protocol", ("decode",)),
+    Decoder("krabka", "Rust krabka-protocol, borrowed", "peer", "krabka-protocol"),
+    Decoder("franz-go", "Go franz-go", "peer", "go"),
+    Decoder(
+        "librdkafka",
+        "librdkafka's consumer, with broker and network",
+        "peer",
+        "python",
+        slice_bytes=4 * MIB,
+        module="confluent_kafka",
+    ),
     Decoder("aiokafka", "aiokafka (Cython)", "peer", "python", slice_bytes=32 * MIB, module="aiokafka"),
     Decoder("kafka-python", "kafka-python", "peer", "python", slice_bytes=4 * MIB, module="kafka"),
     Decoder("columns-file", "ours, columns, from the file", "ours", "python"),
@@ -112,7 +131,7 @@ def _encoder(
 _ENCODERS = (
     Decoder("encoder", "ours, from Arrow", "ours", "python", corpora=tuple(ENCODED), compared="encoder"),
     _encoder("java-builder", "Java MemoryRecordsBuilder, warm", "java"),
-    _encoder("rust-encoder", "Rust kafka-protocol, encoder", "rust", "encode"),
+    _encoder("rust-encoder", "Rust kafka-protocol, encoder", "kafka-protocol", "encode"),
     _encoder(
         "aiokafka-builder", "aiokafka's builder (Cython)", "python", slice_bytes=32 * MIB, module="aiokafka"
     ),
@@ -128,7 +147,7 @@ def command(decoder: Decoder, path: Path) -> list[str] | programs.Missing:
             return programs.Missing(f"not installed: {decoder.module}")
         words = [decoder.name, str(path), str(decoder.slice_bytes)]
         return [sys.executable, "-m", "tests.bench.worker", *words]
-    program = programs.java() if decoder.program == "java" else programs.rust()
+    program = PROGRAMS[decoder.program]()
     if isinstance(program, programs.Missing):
         return program
     main = [decoder.main] if decoder.program == "java" else []

@@ -143,6 +143,10 @@ def make(name: str, path: Path, limit: int = 0) -> Pass:
         from tests.bench import ours
 
         return rows(segment, ours.kaitai_rows if name == "kaitai" else ours.construct_rows)
+    if name == "librdkafka":
+        from tests.bench import mock_broker
+
+        return mock_broker.consumed(segment, path.stem)
     if name in CLIENTS:
         return client(segment, import_module(CLIENTS[name]).MemoryRecords)
     return memcpy(segment) if name == "memcpy" else decompress(segment)

@@ -92,7 +92,7 @@ def check_records(answer: Mapping[str, Any], corpus: Corpus) -> None:
 def whole_processes(corpus: Corpus, rounds: int) -> Iterator[Figure]:
     """A file to Arrow in a new process, wall time; the peers' processes in the same rounds."""
     path = str(corpus.path)
-    java, rust = programs.java(), programs.rust()
+    java, rust = programs.java(), programs.rust("kafka-protocol")
     commands: dict[str, list[str] | programs.Missing] = {
         "whole-process": [sys.executable, "-m", "tests.bench.once", "stream", path],
         "whole-process-table": [sys.executable, "-m", "tests.bench.once", "table", path],

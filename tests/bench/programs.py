@@ -1,5 +1,5 @@
-"""The peers that are not Python: Kafka's Java classes, compiled against the oracle's jars, and a Rust
-program.
+"""The peers that are not Python: Kafka's Java classes, compiled against the oracle's jars, and programs in
+Rust and Go.
 
 What a machine lacks is an answer here, not an error: a `Missing` with the reason, which the report then says.
 """
@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -70,24 +71,56 @@ def kafka_tool() -> Program | Missing:
 
 
 @cache
-def rust() -> Program | Missing:
-    """The program of `rust/`, built by cargo from its lock, once for each state of its sources."""
-    if shutil.which("cargo") is None:
-        return Missing("not on the PATH: cargo")
-    sources = sorted(path for path in (HERE / "rust").rglob("*") if path.is_file())
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
-    folder = BUILD / "rust" / digest
-    binary = folder / "target" / "release" / "peers"
-    lock = (HERE / "rust" / "Cargo.lock").read_text(encoding="utf-8")
-    version = re.search(r'name = "kafka-protocol"\nversion = "([^"]+)"', lock)
-    if not binary.exists():
-        shutil.copytree(HERE / "rust", folder, dirs_exist_ok=True)
+def rust(crate: str) -> Program | Missing:
+    """The program of a package of `rust/`, named like the crate that it measures; cargo builds it."""
+    lock = (HERE / "rust" / crate / "Cargo.lock").read_text(encoding="utf-8")
+    version = re.search(rf'name = "{crate}"\nversion = "([^"]+)"', lock)
+
+    def build(folder: Path) -> None:
+        write_lock(folder, lock)
+        # A crate may name a newer compiler than it needs; if it does need that, the build says so.
+        run(folder, "cargo", "build", "--release", "--locked", "--ignore-rust-version", "--quiet")
+
+    title = f"{crate} {version.group(1) if version else '?'}, Rust"
+    return built(HERE / "rust", crate, "target/release/peers", build, title)
+
+
+@cache
+def go() -> Program | Missing:
+    """The program of `go/`, built from the versions and hashes of its `go.mod` and `go.sum`."""
+    version = re.search(r"franz-go v(\S+)", (HERE / "go" / "go.mod").read_text(encoding="utf-8"))
+
+    def build(folder: Path) -> None:
+        run(folder, "go", "build", "-mod=readonly", "-o", "peers", ".")
+
+    return built(HERE / "go", ".", "peers", build, f"franz-go {version.group(1) if version else '?'}, Go")
+
+
+def built(
+    sources: Path, part: str, binary: str, build: Callable[[Path], None], versions: str
+) -> Program | Missing:
+    """A program, built once for each state of its sources.
+
+    Args:
+        sources: a folder, which is copied before anything is built in it.
+        part: the part of it that the program is built in.
+        binary: the program, relative to that.
+        build: builds it there.
+        versions: what it is.
+    """
+    files = sorted(path for path in sources.rglob("*") if path.is_file())
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    copy = BUILD / sources.name / digest
+    folder = copy / part
+    if not (folder / binary).exists():
+        shutil.copytree(sources, copy, dirs_exist_ok=True)
         try:
-            write_lock(folder, lock)
-            run_cargo(folder, "build", "--release", "--locked")
+            build(folder)
+        except FileNotFoundError as error:
+            return Missing(f"not on the PATH: {error.filename}")
         except subprocess.CalledProcessError as error:
-            return Missing(f"cargo: {first_line(error.stderr)}")
-    return Program((str(binary),), f"kafka-protocol {version.group(1) if version else '?'}, Rust")
+            return Missing(f"{error.cmd[0]}: {first_line(error.stderr)}")
+    return Program((str(folder / binary),), versions)
 
 
 def write_lock(folder: Path, lock: str) -> None:
@@ -98,16 +131,15 @@ def write_lock(folder: Path, lock: str) -> None:
     """
     target = folder / "Cargo.lock"
     target.unlink()
-    run_cargo(folder, "generate-lockfile")
+    run(folder, "cargo", "generate-lockfile", "--ignore-rust-version", "--quiet")
     source = re.search(r"^source = .*$", target.read_text(encoding="utf-8"), re.MULTILINE)
     if source is None:
-        raise subprocess.CalledProcessError(1, "cargo", stderr="a lock without a registry")
+        raise subprocess.CalledProcessError(1, ["cargo"], stderr="a lock without a registry")
     target.write_text(lock.replace("\nchecksum = ", f"\n{source.group(0)}\nchecksum = "), encoding="utf-8")
 
 
-def run_cargo(folder: Path, *arguments: str) -> None:
-    """Run cargo in a folder; its words are in the error if it fails."""
-    command = ["cargo", *arguments, "--quiet"]
+def run(folder: Path, *command: str) -> None:
+    """Run a tool in a folder; its words are in the error if it fails."""
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
 
 

@@ -6,9 +6,11 @@ import dataclasses
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from crc32c import crc32c
 from tests.bench import (
+    checksum,
     corpora,
     encoding,
     goals,
@@ -94,9 +96,9 @@ def test_who_writes_something_else_has_no_rate(small_corpora: dict[str, Path]) -
     corpus = dataclasses.replace(CORPUS, name="encode170", path=path, num_bytes=path.stat().st_size)
     there = crc32c(path.read_bytes())
     entries = []
-    for name, checksum in (("rust-encoder", there), ("java-builder", there ^ 1)):
+    for name, written in (("rust-encoder", there), ("java-builder", there ^ 1)):
         entries.append(Measured(DECODERS[name], corpus))
-        entries[-1].add({"seconds": 0.5, "records": 7, "checksum": checksum})
+        entries[-1].add({"seconds": 0.5, "records": 7, "checksum": written})
     rounds.compare_with_file(entries)
     assert entries[0].rate == 7 / 0.5 / 1e6
     assert (entries[1].rate, entries[1].failed) == (None, True)
@@ -191,11 +193,23 @@ def small_corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("corpus", [name for name in corpora.NAMES if name not in corpora.ENCODED])
 def test_the_python_decoders_come_to_the_same_sum(small_corpora: dict[str, Path], corpus: str) -> None:
-    names = ["columns", "columns-file", "columns-no-crc", "aiokafka", "kafka-python"]
+    names = ["columns", "columns-file", "columns-no-crc", "aiokafka", "kafka-python", "librdkafka"]
     names += ["kaitai", "construct"] if corpus not in corpora.CODECS else []
     results = {name: passes.make(name, small_corpora[corpus])() for name in names}
     assert results["aiokafka"].records
     assert len({(result.records, result.checksum) for result in results.values()}) == 1
+
+
+@pytest.mark.parametrize("corpus", ["json170", "small", "headers"])
+def test_the_sum_over_views_is_that_over_copies(small_corpora: dict[str, Path], corpus: str) -> None:
+    for batch in ours.arrow_batches(small_corpora[corpus]):
+        pairs = batch.column("headers")
+        cast = [pairs.values.field(0).cast(pa.string_view()), pairs.values.field(1).cast(pa.binary_view())]
+        headers = pa.ListArray.from_arrays(pairs.offsets, pa.StructArray.from_arrays(cast, ["key", "value"]))
+        viewed = [batch.column(name).cast(pa.binary_view()) for name in ("key", "value")]
+        arrays = [batch.column("offset"), batch.column("timestamp"), *viewed, headers]
+        views = pa.RecordBatch.from_arrays(arrays, names=list(ours.COLUMNS))
+        assert checksum.of_batch(views) == checksum.of_batch(batch) > 0
 
 
 @pytest.mark.parametrize("corpus", corpora.ENCODED)
