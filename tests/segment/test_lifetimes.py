@@ -90,6 +90,17 @@ def test_memory_is_used_again_when_nobody_looks():
     assert again.arena.addresses["a"] == address
 
 
+@pytest.mark.usefixtures("small_arenas")
+def test_a_batch_that_was_dropped_leaves_its_memory_to_the_next():
+    addresses = []
+    with open_segment(DATA) as segment:
+        for one in segment.read_batches(["value"]):
+            addresses.append(one.column(0).buffers()[2].address)
+            del one
+    assert len(addresses) > 20
+    assert len(set(addresses)) == 1
+
+
 def test_an_arena_that_is_too_large_is_no_memory():
     with pytest.raises(MemoryError, match=f"cannot allocate {1 << 62} bytes"):
         Arena([("values", 1 << 62)])

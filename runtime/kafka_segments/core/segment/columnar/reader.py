@@ -192,6 +192,7 @@ class ColumnarReader:
                 yield from self._range.select(batch, self._schema.names)
             else:
                 yield batch if self._decoded is self._schema else batch.select(self._schema.names)
+            del batch  # so that the next one is decoded into its memory, if the caller has dropped it
 
     def _trouble(self, position: int) -> Generator[Event, None, int]:
         """Yield the events from where the scanner stopped; return the position where it can continue."""
@@ -354,6 +355,7 @@ class ColumnarReader:
                 result: T = stop.value
                 return result
             yield from self._selected(iter((batch,)))
+            del batch
 
     def _unwrapping_of(self, decoder: RecordDecoder, content: int) -> Unwrapping | None:
         """Return the wrappers' loop for a decoder; None where checksums are verified outside the scanner."""

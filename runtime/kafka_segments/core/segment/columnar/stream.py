@@ -38,6 +38,7 @@ def _batches(
     for event in events:
         if isinstance(event, pa.RecordBatch):
             yield event
+            del event  # see `arena`: the caller may have dropped it
         elif isinstance(event, Damage) and event.touches(*offsets):
             report_damage(event, event.error, on_damage)
 
