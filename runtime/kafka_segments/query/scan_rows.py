@@ -18,7 +18,7 @@ __all__ = ["ScanRows"]
 
 pc: Any = pyarrow.compute  # functions made at import, without types
 
-_MOST_ROWS = 1 << 16  # of a decoded batch
+_MOST_ROWS = 1 << 17  # of a decoded batch
 # Record columns by a condition's column; timestamp -1 (none) fulfils no condition.
 _SOURCES = {"offset": "offset", "timestamp": "timestamp_ms"}
 

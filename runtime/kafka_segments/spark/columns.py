@@ -34,7 +34,7 @@ SOURCES = {
     "sequence": "sequence",
 }
 _ADVICE = '; .option("timestampOverflow", "null") or "clamp" reads on; column timestampMs has it unchanged'
-_MANY_ROWS = 1 << 16  # that the decoder puts into a batch at most
+_MANY_ROWS = 1 << 17  # that the decoder puts into a batch at most
 
 _Builder = Callable[[pa.RecordBatch, pa.DataType], pa.Array]
 

@@ -209,7 +209,7 @@ class Segment(Handle):
     ) -> pa.RecordBatchReader:
         """Read the data records as a stream of Arrow batches; needs the extra `arrow`.
 
-        Each batch has up to 65,536 rows and a few MiB, and is immutable; its memory is reused when it is no
+        Each batch has up to 131,072 rows and a few MiB, and is immutable; its memory is reused when it is no
         longer referenced. Control records are left out. The stream can be passed on as Arrow's C stream, e.g.
         to polars, duckdb or pandas, and belongs to one thread at a time. It reads from this segment: close
         the segment afterwards.

@@ -67,7 +67,7 @@ def read_split(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the data records of a range, in the order of the log, without control records.
 
-    Each Arrow batch has 1 to 65,536 rows and a few MiB, unless one record is larger; buffers are not reused.
+    Each Arrow batch has 1 to 131,072 rows and a few MiB, unless one record is larger; buffers are not reused.
 
     Args:
         split: the range.

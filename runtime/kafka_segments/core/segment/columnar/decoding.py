@@ -46,7 +46,7 @@ class Stop(NamedTuple):
 Spans = Any
 """Where records are: an int64 array of (start, end, row of the table) for each batch."""
 
-_CAPACITY = Capacity(num_rows=1 << 16, num_bytes=5 << 19, num_items=1 << 18)
+_CAPACITY = Capacity(num_rows=1 << 17, num_bytes=5 << 20, num_items=1 << 18)
 _NUM_STATE = 64
 
 
