@@ -90,7 +90,7 @@ test-aarch64: ## Run tests of reading and writing on an emulated aarch64 CPU, wi
 onefile: ## Build dist/kafka-segments.pyz: the command in one file, for hosts with nothing but Python 3.11 or newer
 	$(DEV) tools/onefile.py
 
-bench: ## Measure against other decoders: table, build/bench.json, docs/bench.png (minutes; QUICK=1: a small run)
+bench: ## Measure against other decoders: table, build/bench.json, a chart (minutes; QUICK=1: a small run)
 	$(DEV) tools/bench.py $(if $(QUICK),--quick)
 
 bench-spark: ## Measure against Spark's own kafka source with a broker: table, build/bench-spark.json (QUICK=1: small)

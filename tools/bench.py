@@ -1,16 +1,16 @@
 """The benchmark of `make bench`: corpora, decoders in rounds, processes; a table, JSON and a chart.
 
-Writes `build/bench.json` and, of a full run, `docs/bench.png` (of a quick one `build/bench.png`). The status
-is 1 where a decoder failed or read something else than the others, not where a goal was missed: the table
-says that.
+Writes `build/bench.json`, the goals as a table for docs/performance.md (`build/bench.md`), and a chart: of a
+full run `docs/bench-KIND.png` by the kind of CPU, of a quick one `build/bench.png`. The status is 1 where a
+decoder failed or read something else than the others, not where a goal was missed: the table says that.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import platform
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.bench import chart, corpora, goals, processes, programs, report, rounds, searching  # noqa: E402  no package
+from tests.bench.cpu import num_cores, this_cpu  # noqa: E402
 from tests.bench.decoders import DECODERS, PROGRAMS, is_there  # noqa: E402
 
 
@@ -28,13 +29,8 @@ def say(text: str) -> None:
 
 
 def machine() -> str:
-    """The processor's name and the cores that we may use."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists() and (found := re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)):
-        model = found.group(1)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{model}, {cores} cores"
+    """The CPU, the cores that we may use, and the day."""
+    return f"{this_cpu().name}, {num_cores()} cores, {datetime.date.today()}"
 
 
 def busy() -> str:
@@ -61,7 +57,7 @@ def measure(quick: bool, only: Sequence[str]) -> tuple[list[goals.Row], list[str
     effort = rounds.QUICK if quick else rounds.FULL
     say("making the missing corpora")
     made = corpora.make(quick=quick)
-    rate_goals, figure_goals = goals.load()
+    rate_goals, figure_goals = goals.load(this_cpu().kind)
     rows: list[goals.Row] = []
     problems = []
     for name in only or corpora.NAMES:
@@ -92,16 +88,18 @@ def main() -> int:
     processes.use_kernels_of_our_own()
     warning = busy()
     say(f"building the peers{warning}")
-    heading = f"{machine()}; {versions()}{warning}\n"
+    on = machine()
+    heading = f"{on}; {versions()}{warning}\n"
     rows, problems = measure(options.quick, options.corpus)
     # Goals first, then the raw figures of everybody.
     rows.sort(key=lambda row: row["goal"] is None)
-    report.write(rows, ROOT / "build" / "bench.json")
+    report.write([{**row, "machine": on} for row in rows], ROOT / "build" / "bench.json")
+    (ROOT / "build" / "bench.md").write_text(report.markdown(rows, heading), encoding="utf-8")
     print(report.table(rows, heading), flush=True)
     partial = options.quick or options.corpus
-    picture = ROOT / "build" / "bench.png" if partial else ROOT / "docs" / "bench.png"
+    picture = ROOT / "build" / "bench.png" if partial else ROOT / "docs" / f"bench-{this_cpu().kind}.png"
     try:
-        chart.draw(rows, picture, machine())
+        chart.draw(rows, picture, on)
         say(f"rows in build/bench.json, chart in {picture.relative_to(ROOT)}")
     except ImportError as error:
         say(f"rows in build/bench.json; no chart: {error}")

@@ -20,6 +20,9 @@ BARS = {
     "java-views": ("Java MemoryRecords, views", "#343a40"),
     "java-copied": ("Java MemoryRecords, copied", "#868e96"),
     "rust": ("Rust kafka-protocol", "#1971c2"),
+    "krabka": ("Rust krabka-protocol, borrowed", "#74c0fc"),
+    "franz-go": ("Go franz-go", "#0ca678"),
+    "librdkafka": ("librdkafka, with broker and network", "#ae3ec9"),
     "aiokafka": ("aiokafka", "#74b816"),
     "kafka-python": ("kafka-python", "#c0eb75"),
 }
@@ -61,7 +64,7 @@ def draw(rows: Sequence[Row], path: Path, subtitle: str) -> None:
     figure.text(0.99, 0.955, subtitle, ha="right", fontsize=8, color="#495057")
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
-    # No program's version and no date: the same figures are the same bytes.
+    # No program's version: the same figures are the same bytes.
     figure.savefig(path, metadata={"Software": None})
     plt.close(figure)
 

@@ -8,7 +8,7 @@
 | headers | as json170, with 3 headers | 16 KiB | 128 MiB |
 | lz4, zstd, snappy, gzip | as json170 | 16 KiB before compression | 64 MiB before compression |
 | encode170, encode170-1mib | as json170, to be written again | 16 KiB, 1 MiB | 64 MiB |
-| huge | json170 four times over, offsets going on | 16 KiB | 1 GiB |
+| huge | as json170 | 16 KiB | 1 GiB |
 
 aiokafka's builder makes them, because it is quick. The compressed ones are those records as Kafka's own
 classes compress them; without Java they come from aiokafka too, which the corpus then says (`made_by`).
@@ -38,7 +38,6 @@ CODECS = ("lz4", "zstd", "snappy", "gzip")
 ENCODED = {"encode170": 16384, "encode170-1mib": MIB}
 NAMES = ("json170", "small", "headers", *CODECS, *ENCODED)
 HUGE = "huge"
-HUGE_COPIES = 4
 # What QUICK=1 leaves of every size.
 QUICK_FRACTION = 32
 FOLDER = programs.BUILD / "corpora"
@@ -249,7 +248,7 @@ class Maker:
         source.path.unlink()
         for name, len_batch in ENCODED.items():
             yield self._plain(name, 64 * MIB // self.fraction, len_batch + 1)
-        yield self._huge(plain["json170"])
+        yield dataclasses.replace(self._plain("json170", 1024 * MIB // self.fraction, 16384, HUGE), name=HUGE)
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.log"
@@ -259,12 +258,6 @@ class Maker:
         num_records, num_batches = write_plain(path, size, batch_size, rows_of(name))
         num_bytes = path.stat().st_size
         return Corpus(name, path, num_bytes, num_records, num_batches, num_bytes, "aiokafka")
-
-    def _huge(self, source: Corpus) -> Corpus:
-        path = self._path(HUGE)
-        repeat(source.path, path, HUGE_COPIES, source.num_records)
-        size, records = source.num_bytes * HUGE_COPIES, source.num_records * HUGE_COPIES
-        return Corpus(HUGE, path, size, records, source.num_batches * HUGE_COPIES, size, source.made_by)
 
 
 def make(*, quick: bool = False, folder: Path | None = None) -> dict[str, Corpus]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import kafka_segments
 
 if TYPE_CHECKING:
+    import polars as pl
     import pyarrow as pa
 
 COLUMNS = ("offset", "timestamp", "key", "value", "headers")
@@ -53,10 +54,24 @@ def num_table_rows(source: Path) -> int:
     return int(table.num_rows)
 
 
+def header_positions(source: Path) -> list[int]:
+    """Read the headers of all batches of a segment, without payloads; return where they are."""
+    with kafka_segments.open_segment(source) as segment:
+        positions: list[int] = segment.read_headers()["position"].to_pylist()
+    return positions
+
+
 def num_batches(source: Path) -> int:
-    """Read the headers of all batches of a segment, without payloads; return how many there are."""
+    """The same, but return only how many there are."""
     with kafka_segments.open_segment(source) as segment:
         return int(segment.read_headers().num_rows)
+
+
+def polars_frame(log_directory: Path, **options: Any) -> pl.LazyFrame:
+    """All records of a log directory as a frame of polars."""
+    from kafka_segments.polars import scan_segments
+
+    return scan_segments(log_directory, **options)
 
 
 def find_bytes(source: Path, needle: bytes) -> int:

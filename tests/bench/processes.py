@@ -7,17 +7,21 @@ import dataclasses
 import hashlib
 import json
 import os
+import platform
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.bench import ours, programs
 from tests.bench.corpora import CODECS, HUGE, Corpus, cut
+from tests.bench.cpu import num_cores
+from tests.bench.decoders import is_there
 
 IMPORT = "import time; t = time.perf_counter(); import kafka_segments; print(time.perf_counter() - t)"
 
@@ -44,7 +48,7 @@ VERIFIED = {
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One figure by itself: its value in a unit, or why there is none."""
+    """One figure by itself: its value in a unit, or why there is none; and the least that it could be."""
 
     name: str
     title: str
@@ -56,6 +60,7 @@ class Figure:
     passes: int = 0
     note: str = ""
     failed: bool = False
+    floor: float | None = None
 
 
 class ProcessError(Exception):
@@ -136,7 +141,7 @@ def threads(corpus: Corpus) -> Figure:
     figure = Figure(
         "two-threads", "two threads against one", corpus.name, "x", num_bytes=2 * corpus.num_bytes
     )
-    if len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) < 2:
+    if num_cores() < 2:
         return dataclasses.replace(figure, note="cannot run here: one core only")
     _, answer, _ = once("threads", corpus)
     note = (
@@ -152,8 +157,9 @@ def headers_only(corpus: Corpus) -> Figure:
     corpus.path.read_bytes()
     _, answer, _ = once("headers", corpus)
     title, seconds = "batch headers only", answer["seconds"]
-    note = f"{answer['batches']} batches"
-    return Figure("headers-only", title, corpus.name, "s", seconds, corpus.num_bytes, seconds, 5, note)
+    note = f"{answer['batches']} batches; a plain read of the pages that they are on: {answer['floor']:.3f} s"
+    figure = Figure("headers-only", title, corpus.name, "s", seconds, corpus.num_bytes, seconds, 5, note)
+    return dataclasses.replace(figure, floor=answer["floor"])
 
 
 def streamed_memory(corpus: Corpus) -> Figure:
@@ -264,6 +270,48 @@ def first_decode(corpus: Corpus, rounds: int) -> Iterator[Figure]:
         yield Figure(name, title, corpus.name, "s", best, 0, best, len(times), note_of)
 
 
+def first_decode_of_the_wheel(corpus: Corpus, rounds: int) -> Figure:
+    """The first arrow batch in a new process with the wheel of `make wheels` and an empty home, wall time."""
+    figure = Figure("first-decode-wheel", "first decode, wheel, empty home", corpus.name, "s", passes=rounds)
+    wheels = sorted((programs.ROOT / "dist").glob(f"*linux*_{platform.machine()}.whl"))
+    if not wheels:
+        return dataclasses.replace(figure, note="not in dist/ (make wheels): a wheel for this machine")
+    with tempfile.TemporaryDirectory(dir=programs.BUILD) as folder:
+        with zipfile.ZipFile(wheels[-1]) as wheel:
+            wheel.extractall(Path(folder) / "wheel")
+        times = []
+        for number in range(rounds):
+            home = Path(folder) / f"home-{number}"
+            home.mkdir()
+            places = {"HOME": str(home), ours.CACHE_VARIABLE: str(home), "PYTHONPATH": f"{folder}/wheel"}
+            seconds, _, words = once("first", corpus, **places)
+            times.append(seconds)
+    note = f"{wheels[-1].name}; says: {words!r}" if words else wheels[-1].name
+    return dataclasses.replace(figure, value=min(times), seconds=min(times), note=note)
+
+
+def frames(corpora: Mapping[str, Corpus]) -> Iterator[Figure]:
+    """Queries of polars, compared with reading everything; see `frames`."""
+    corpus, large = corpora[HUGE], corpora["encode170-1mib"]
+    if not is_there("polars"):
+        yield Figure("polars", "polars", corpus.name, "x", note="not installed: polars")
+        return
+    words = ["tests.bench.frames", str(corpus.path), str(large.path), str(large.num_records)]
+    seconds, answer, _ = run([sys.executable, "-m", *words, str(programs.BUILD)])
+    check_records(answer, corpus)
+    found = {
+        "polars-one-column": ("polars: the key of eight columns, against all", "all", "one_column"),
+        "polars-count": ("polars: records counted, against all read", "large_all", "count"),
+        "polars-one-percent": ("polars: 1 % by time, of the time for all", "all", "one_percent"),
+    }
+    for name, (title, everything, part) in found.items():
+        ratio = answer[everything] / answer[part]
+        value, unit = (1 / ratio, "") if part == "one_percent" else (ratio, "x")
+        note = f"CPU: all {answer[everything]:.3f} s, this {answer[part]:.3f} s"
+        of = large if part == "count" else corpus
+        yield Figure(name, title, of.name, unit, value, of.num_bytes, seconds, 3, note)
+
+
 def verification(corpora: Mapping[str, Corpus]) -> Iterator[Figure]:
     """`verify` beside reading with checksums alone, or decompression alone; see `verifying`."""
     for name, key in VERIFIED.items():
@@ -310,6 +358,8 @@ def measure(corpora: Mapping[str, Corpus], rounds: int) -> list[Figure]:
     figures += attempt("salvage", lambda: salvaging(corpus))
     figures += attempt("import", lambda: import_time(rounds))
     figures += attempt("ls", lambda: listing(corpus, rounds))
+    figures += attempt("polars", lambda: frames(corpora))
+    figures += attempt("first-decode-wheel", lambda: first_decode_of_the_wheel(corpus, rounds))
     return figures + attempt("first-decode", lambda: first_decode(corpus, rounds))
 
 

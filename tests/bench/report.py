@@ -31,15 +31,24 @@ def aligned(lines: Sequence[Sequence[str]], left: int) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
+def goal_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows with a goal, on this kind of CPU or on others."""
+    return [row for row in rows if row["goal"] is not None or "peer" in row]
+
+
+def goal_cells(row: Row) -> tuple[str, str]:
+    """What was measured, and what it is compared with."""
+    if "peer" in row:
+        return rate(row.get("ours_mrps")), rate(row.get("peer_mrps"))
+    return f"{number(row['figure'], 3)} {row['unit']}", row["limit"] or "-"
+
+
 def goal_lines(rows: Sequence[Row]) -> Iterator[str]:
     """The rows with a goal."""
     lines = [["goal", "corpus", "figure", "peer", "ratio", "goal", "met", ""]]
     for row in rows:
-        if "peer" in row:
-            figure, other = rate(row.get("ours_mrps")), rate(row.get("peer_mrps"))
-        else:
-            figure, other = f"{number(row['figure'], 3)} {row['unit']}", row["limit"] or "-"
-        least = f"{row['goal']:g}"
+        figure, other = goal_cells(row)
+        least = "-" if row["goal"] is None else f"{row['goal']:g}"
         lines.append(
             [
                 row["name"],
@@ -110,13 +119,28 @@ def decoder_lines(rows: Sequence[Row]) -> Iterator[str]:
 
 def table(rows: Sequence[Row], heading: str) -> str:
     """All rows, in three parts."""
-    goals = [row for row in rows if row["goal"] is not None]
+    goals = goal_rows(rows)
     decoders = [row for row in rows if "decoder" in row]
-    figures = [row for row in rows if "decoder" not in row and row["goal"] is None]
+    figures = [row for row in rows if "decoder" not in row and row not in goals]
     counts = {said: sum(word(row) == said for row in goals) for said in ("met", "MISSED", "not judged")}
     parts = [heading, *decoder_lines(decoders), "", *(figure_lines(figures) if figures else ()), ""]
     parts += [*goal_lines(goals), "", ", ".join(f"{count} {said}" for said, count in counts.items())]
     return "\n".join(parts)
+
+
+def markdown(rows: Sequence[Row], heading: str) -> str:
+    """The rows with a goal as a table for a page of the documentation."""
+    lines = [
+        heading,
+        "",
+        "| | corpus | figure | other or limit | ratio | goal | |",
+        "|---|---|--:|--:|--:|--:|---|",
+    ]
+    for row in goal_rows(rows):
+        least = "-" if row["goal"] is None else f"{row['goal']:g}"
+        cells = [row["name"], row["corpus"], *goal_cells(row), significant(row["ratio"]), least, word(row)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def write(rows: Sequence[Row], path: Path) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
+import platform
+import shutil
+import tomllib
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,8 +16,11 @@ from crc32c import crc32c
 from tests.bench import (
     checksum,
     corpora,
+    cpu,
     encoding,
+    frames,
     goals,
+    once,
     ours,
     passes,
     processes,
@@ -146,8 +153,54 @@ def test_a_figure_that_failed_is_a_miss_and_one_never_had_is_told() -> None:
     assert (absent["met"], absent["note"]) == (None, "not measured")
 
 
-def test_every_goal_names_what_is_measured() -> None:
-    rate_goals, figure_goals = goals.load()
+def test_a_bound_may_differ_by_the_kind_of_cpu(tmp_path: Path) -> None:
+    path = tmp_path / "goals.toml"
+    path.write_text(
+        '[[rate]]\ncorpus = "json170"\npeer = "rust"\nat_least = {amd = 3, intel = 2}\nwhy = "it is so"\n'
+        '[[figure]]\nname = "it"\nat_most = {intel = 2}\nwhy = "it is so"\n'
+    )
+    entries = [measured("columns", 0.2), measured("rust", 0.5)]
+    figure = Figure("it", "it", "json170", "s", 1.0)
+    met = {}
+    for kind in ("amd", "intel", "aarch64"):
+        (rate,), (bound,) = goals.load(kind, path)
+        rows = [goals.judge_rate(rate, entries), goals.judge_figure(figure, bound, quick=False)]
+        met[kind] = [row["met"] for row in rows]
+        said = report.table(rows, "heading") + report.markdown(rows, "heading")
+        assert (goals.OTHER_KIND in said) == (None in met[kind])
+    assert met == {"amd": [False, None], "intel": [True, True], "aarch64": [None, None]}
+
+
+def test_goals_that_differ_say_why() -> None:
+    for entry in itertools.chain.from_iterable(tomllib.loads(goals.FILE.read_text()).values()):
+        differs = any(isinstance(value, dict) for value in entry.values())
+        assert differs == bool(entry.get("why"))
+
+
+@pytest.mark.parametrize(("floor", "ratio"), [(0.02, 0.5), (0.05, 0.75), (None, 0.5)])
+def test_a_bound_from_above_may_be_so_many_times_the_floor(floor: float | None, ratio: float) -> None:
+    figure = Figure("it", "it", "huge", "s", 0.2, floor=floor)
+    row = goals.judge_figure(figure, goals.FigureGoal("it", at_most=0.1, or_times=3), quick=False)
+    assert (row["ratio"], row["met"]) == (ratio, False)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "kind"), [("GenuineIntel", "intel"), ("AuthenticAMD", "amd"), ("", platform.machine())]
+)
+def test_a_cpu_says_its_kind_and_its_name(vendor: str, kind: str) -> None:
+    info = "processor\t: 0\n" + (f"vendor_id\t: {vendor}\n" if vendor else "") + "model name\t: It 3000\n\n"
+    assert cpu.this_cpu(info) == cpu.Cpu(kind, "It 3000")
+
+
+def test_a_table_for_the_documentation_has_what_was_reached() -> None:
+    rows = [goals.judge_rate(GOAL, [measured("columns", 0.2), measured("java-views", 0.25)])]
+    *_, line = report.markdown(rows, "heading").splitlines()
+    assert line == "| columns against the fastest peer | json170 | 50 M/s | 40 M/s | 1.25 | 1.4 | MISSED |"
+
+
+@pytest.mark.parametrize("kind", ["amd", "intel"])
+def test_every_goal_names_what_is_measured(kind: str) -> None:
+    rate_goals, figure_goals = goals.load(kind)
     for goal in rate_goals:
         assert goal.corpus in corpora.NAMES
         assert {goal.ours, goal.peer, goal.named or goal.peer} <= {"fastest", *DECODERS}
@@ -251,6 +304,25 @@ def test_copies_go_on_with_their_offsets(small_corpora: dict[str, Path], tmp_pat
     twice = passes.make("aiokafka", tmp_path / "twice.log")()
     assert one.checksum is not None
     assert (twice.records, twice.checksum) == (2 * one.records, 2 * one.checksum + one.records * one.records)
+
+
+def test_queries_of_polars_give_what_they_are_named_for(
+    small_corpora: dict[str, Path], tmp_path: Path
+) -> None:
+    copied = tmp_path / "copied.log"
+    shutil.copy(small_corpora["json170"], copied)
+    log = frames.log_directory(tmp_path / "log", copied)
+    found = {name: work() for name, work in frames.queries(log, log).items()}
+    num_rows = found["all"].height
+    assert (found["all"].width, found["one_column"].width) == (8, 1)
+    assert found["one_column"].height == found["large_all"].height == found["count"].item() == num_rows
+    assert 0.005 < found["one_percent"].height / num_rows < 0.02
+
+
+def test_the_pages_with_headers_are_read(small_corpora: dict[str, Path]) -> None:
+    answer = once.headers(small_corpora["json170"])
+    assert answer["batches"] == len(list(corpora.positions(small_corpora["json170"].read_bytes())))
+    assert answer["seconds"] > 0 < answer["floor"]
 
 
 def test_salvage_and_cp_make_the_same_segment(tmp_path: Path) -> None:

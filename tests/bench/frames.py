@@ -1,0 +1,73 @@
+"""Queries of polars over log directories, in a new process that prints JSON:
+`python -m tests.bench.frames HUGE LARGE RECORDS FOLDER`.
+
+`HUGE` is a segment of small batches, which is given indexes. Counting reads nothing but headers, so it is
+measured with large batches: those of `LARGE`, a segment of so many records, repeated until reading headers
+takes more than planning. All are CPU seconds of the fastest of several passes in turns, with the files in the
+page cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bench import corpora, ours, salvaging
+
+PASSES = 3
+NUM_COPIES = 8
+
+
+def queries(huge: Path, large: Path) -> dict[str, Callable[[], Any]]:
+    """What is measured, by its name in the answer: over two log directories."""
+    import polars as pl
+
+    everything, counted = ours.polars_frame(huge), ours.polars_frame(large)
+    first, last = everything.select(pl.min("timestamp"), pl.max("timestamp").alias("last")).collect().row(0)
+    middle, hundredth = first + (last - first) / 2, (last - first) / 100
+    within = pl.col("timestamp").is_between(middle, middle + hundredth)
+    return {
+        "all": everything.collect,
+        "one_column": everything.select("key").collect,
+        "one_percent": ours.polars_frame(huge, max_timestamp_skew=0).filter(within).collect,
+        "large_all": counted.collect,
+        "count": counted.select(pl.len()).collect,
+    }
+
+
+def log_directory(folder: Path, segment: Path) -> Path:
+    """A log directory of one partition with one segment, with indexes."""
+    source = folder / "source" / "orders-0"
+    source.mkdir(parents=True)
+    segment.rename(source / f"{0:020}.log")
+    salvaging.salvaged(source.parent, folder / "salvaged")
+    shutil.rmtree(source)
+    return folder / "salvaged" / "log"
+
+
+def measured(huge: Path, large: Path, num_large: int, folder: Path) -> dict[str, Any]:
+    """The figures."""
+    linked, repeated = folder / "linked.log", folder / "repeated.log"
+    os.link(huge, linked)
+    corpora.repeat(large, repeated, NUM_COPIES, num_large)
+    works = queries(log_directory(folder / "huge", linked), log_directory(folder / "large", repeated))
+    num_rows = works["all"]().height
+    best = dict.fromkeys(works, float("inf"))
+    for _ in range(PASSES):
+        for name, work in works.items():
+            started = time.process_time()
+            work()
+            best[name] = min(best[name], time.process_time() - started)
+    return {"records": num_rows, **best}
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir=sys.argv[4]) as name:
+        print(json.dumps(measured(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), Path(name))))
