@@ -18,6 +18,7 @@ import numpy as np
 
 TYPES = {"Bytes": np.uint8, "Tinies": np.int8, "Ints": np.int32, "Longs": np.int64}
 SLACK = 64
+BUFFER = 3  # any number
 STATE = 64
 
 
@@ -118,18 +119,27 @@ def decode(
     columns: Sequence[str] | None = None,
     limits: Limits = Limits(),
 ) -> Decoded:
-    """Decode all spans, emptying the columns whenever they are full."""
+    """Decode all spans, emptying the columns whenever they are full; with copies and with views alike."""
     names = [column[0] for column in module.RECORD_COLUMNS]
     wanted = [name for name in names if columns is None or name in columns]
-    return _Decoding(module, wanted, limits, compiled).run(data, spans, table)
+    found = _Decoding(module, wanted, limits, compiled, views=False).run(data, spans, table)
+    if "views" in inspect.signature(module.decoder).parameters:
+        viewed = _Decoding(module, wanted, limits, compiled, views=True).run(data, spans, table)
+        assert (viewed.rows, viewed.damage) == (found.rows, found.damage)
+    return found
 
 
 class _Decoding:
-    def __init__(self, module: ModuleType, wanted: list[str], limits: Limits, compiled: bool) -> None:
+    def __init__(
+        self, module: ModuleType, wanted: list[str], limits: Limits, compiled: bool, *, views: bool
+    ) -> None:
         self._support = support_of(module)
         self._module, self._wanted, self._limits = module, wanted, limits
-        options = inspect.signature(module.decoder).parameters
-        self._function = Runner(module.decoder, compiled, **{name: name in wanted for name in options})
+        options = {name: name in wanted for name in inspect.signature(module.decoder).parameters}
+        self._views = views
+        if "views" in options:
+            options["views"] = views
+        self._function = Runner(module.decoder, compiled, **options)
         self._arrays: dict[str, Any] = {"state": np.zeros(STATE, np.int64)}
 
     def run(self, data: bytes | Any, spans: Sequence[tuple[int, int, int]], table: Any) -> Decoded:
@@ -160,11 +170,12 @@ class _Decoding:
         state[support.RECORD_ROW] = state[support.NUM_BYTES] = 0
         state[support.COLUMNS :] = 0
         state[support.RECORD_MAX_ROWS], state[support.MAX_BYTES] = limits.rows, limits.size
-        state[support.MAX_ITEMS] = limits.items
+        state[support.MAX_ITEMS], state[support.BUFFER] = limits.items, BUFFER
         for name, kind in self._function.parameters.items():
             if name in ("data", "spans", "batches", "state"):
                 continue
-            size = self._size(name) if self._is_wanted(name) else 0
+            is_used = not name.endswith("_bytes" if self._views else "_views")
+            size = self._size(name) if is_used and self._is_wanted(name) else 0
             self._arrays[name] = np.full(size, 255 if name.endswith("_validity") else 0, TYPES[kind])
 
     def _is_wanted(self, array: str) -> bool:
@@ -183,6 +194,7 @@ class _Decoding:
             "bytes": self._limits.size + SLACK,
             "validity": rows // 8 + 1,
             "values": rows,
+            "views": 16 * rows,
         }[array.rpartition("_")[2]]
 
     def _rows(self) -> list[tuple[Any, ...]]:
@@ -199,6 +211,9 @@ class _Decoding:
         if not members and kind != "binary":
             yield from self._arrays[f"{path}_values"][:num_rows].tolist()
             return
+        if kind == "binary" and self._views:
+            yield from self._viewed(path, nullable, num_rows)
+            return
         offsets = self._arrays[f"{path}_offsets"][: num_rows + 1].tolist()
         if members:
             items = [tuple(self._values(each, f"{path}_{each[0]}", offsets[-1])) for each in members]
@@ -210,3 +225,14 @@ class _Decoding:
             is_there = bool(validity[row >> 3] >> (row & 7) & 1)
             assert is_there or (nullable and offsets[row] == offsets[row + 1])
             yield content[offsets[row] : offsets[row + 1]].tobytes() if is_there else None
+
+    def _viewed(self, path: str, nullable: bool, num_rows: int) -> Iterator[bytes | None]:
+        """The bytes of views, as pyarrow reads them."""
+        import pyarrow as pa
+
+        buffers = [pa.py_buffer(self._arrays[f"{path}_{part}"]) for part in ("validity", "views")]
+        buffers += [pa.py_buffer(b"")] * BUFFER + [pa.py_buffer(self._arrays["data"])]
+        found = pa.Array.from_buffers(pa.binary_view(), num_rows, buffers)
+        found.validate(full=True)
+        assert nullable or not found.null_count
+        yield from found.to_pylist()

@@ -76,11 +76,10 @@ class Corpus:
 class _Decoder:
     """One of the generated decoders with its arrays, each of which ends where memory does."""
 
-    def __init__(self, module: Any, load: Callable[..., Any]) -> None:
-        columns = columns_of(module.RECORD_COLUMNS)
-        self.native = load(
-            module.decoder, **dict.fromkeys(inspect.signature(module.decoder).parameters, True)
-        )
+    def __init__(self, module: Any, load: Callable[..., Any], *, has_views: bool) -> None:
+        columns = columns_of(module.RECORD_COLUMNS, has_views=has_views)
+        options = dict.fromkeys(inspect.signature(module.decoder).parameters, True)
+        self.native = load(module.decoder, **options | {"views": has_views})
         self.state = guarded(np.zeros(storm.NUM_STATE, np.int64))
         self.state[[5, 6, 7]] = CAPACITY.num_rows, CAPACITY.num_bytes, CAPACITY.num_items
         self.table = self.native.new_table()
@@ -99,7 +98,7 @@ class Storm:
     """The loop with its arrays.
 
     Args:
-        seed: of the inputs.
+        seed: of the inputs; decoders of odd ones make views.
         check_crc: as the scanner has it.
         whole: as the scanner has it.
         state: where the loop's state is, if others want to see it; else it is made.
@@ -121,7 +120,9 @@ class Storm:
         self.state[:] = 0
         self._scan = load(kafka_log_segment.scanner, check_crc=check_crc, whole=whole)
         self._scan_table = self._scan.new_table()
-        self._decoders = [_Decoder(module, load) for module in (kafka_message_legacy, kafka_record)]
+        has_views = bool(seed % 2)
+        modules = kafka_message_legacy, kafka_record
+        self._decoders = [_Decoder(module, load, has_views=has_views) for module in modules]
         self.data = guarded(np.zeros(storm.LARGEST, np.uint8))
         self._arrays = self._all_arrays()
         self._set_state(seed)

@@ -117,7 +117,7 @@ def files(*, unused: bool):
     """Fills `data` from file `numbers[0]`, position `numbers[1]`."""
 
     def run(data: Bytes, numbers: Longs):
-        return read_at(load(numbers, 0), load(numbers, 1), data)
+        return read_at(load(numbers, 0), load(numbers, 1), data, 0, length(data))
 
     return run
 

@@ -6,8 +6,9 @@ Timestamps are read as the integers that they are: Python has no place for all o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 from tests.made.encoder import Header, Row
@@ -67,12 +68,12 @@ def _trouble(damage: Damage) -> Trouble:
     return Trouble(damage.position, damage.end_position, type(damage.error).__name__, lost)
 
 
-def read_columns(data: bytes) -> Reading:
+def read_columns(data: bytes, binary: Literal["copy", "view"] = "copy") -> Reading:
     """By what `Segment.read_batches` stands on; it has no control records."""
     rows: list[Row] = []
     damage: list[Trouble] = []
     with open_segment(data) as segment:
-        for event in segment.iter_columnar(None, (None, None)):
+        for event in segment.iter_columnar(None, (None, None), binary=binary):
             if isinstance(event, pa.RecordBatch):
                 rows += rows_of(event)
             elif isinstance(event, Damage):
@@ -102,7 +103,11 @@ def _headers(column: pa.ListArray) -> Iterator[tuple[Header, ...]]:
     return (tuple(pairs[start:end]) for start, end in pairwise(ends))
 
 
-READERS: dict[str, Callable[[bytes], Reading]] = {"rows": read_rows, "columns": read_columns}
+READERS: dict[str, Callable[[bytes], Reading]] = {
+    "rows": read_rows,
+    "columns": read_columns,
+    "views": partial(read_columns, binary="view"),
+}
 
 
 def given_by(name: str, rows: Iterable[Row]) -> list[Row]:

@@ -220,7 +220,7 @@ def scanner(*, check_crc: bool, whole: bool) -> Scan:
             )
             if status == SHORT and file >= 0 and window != at:
                 window = at
-                len_data = read_at(file, at, data)
+                len_data = read_at(file, at, data, 0, length(data))
                 if len_data >= 0:
                     continue
             if status != DONE:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from .support import (
     BATCH,
+    BUFFER,
     COLUMNS,
     DAMAGED,
     DONE,
@@ -28,6 +29,7 @@ from .support import (
     ENC_ROW,
     FULL,
     MAX_BYTES,
+    MOST_INLINE,
     NUM_BATCHES,
     NUM_BYTES,
     PLACE,
@@ -55,6 +57,7 @@ from .support import (
     store_1,
     store_4be,
     store_8be,
+    store_view,
 )
 
 RECORD_COLUMNS = (
@@ -73,14 +76,23 @@ ENCODED_COLUMNS = (
 )
 
 
-def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_type: bool) -> Decode:
+def decoder(
+    *,
+    key: bool,
+    value: bool,
+    offset: bool,
+    timestamp: bool,
+    timestamp_type: bool,
+    views: bool,
+) -> Decode:
     """A function that appends the records of batches to the arrays of columns that are wanted.
 
     `spans` has three numbers for each batch: start and end of its records in `data`, and its row
     in `batches`, which has 24 numbers a row. `state` has where to begin, what there
     is room for and, in the end, where it stopped: see `_support`.
+    With `views`, bytes are views into `data`, the buffer `state[BUFFER]`.
     """
-    copies = key or value
+    copies = not views and (key or value)
 
     def decode(
         data: Bytes,
@@ -90,9 +102,11 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
         key_offsets: Ints,
         key_bytes: Bytes,
         key_validity: Bytes,
+        key_views: Bytes,
         value_offsets: Ints,
         value_bytes: Bytes,
         value_validity: Bytes,
+        value_views: Bytes,
         offset_values: Longs,
         timestamp_values: Longs,
         timestamp_type_values: Tinies,
@@ -108,6 +122,7 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
         key_nulls = load(state, COLUMNS + 1)
         value_used = load(state, COLUMNS + 2)
         value_nulls = load(state, COLUMNS + 3)
+        buffer = load(state, BUFFER)
         status = DONE
         while batch < num_batches:
             end = load(spans, 3 * batch + 1)
@@ -161,20 +176,34 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
                 here += len_value
             if key:
                 if len_key >= 0:
-                    copy_bytes(key_bytes, key_used, data, key_start, len_key)
-                    key_used += len_key
+                    if views:
+                        store_view(key_views, row, data, key_start, len_key, buffer)
+                        key_used += len_key if len_key > MOST_INLINE else 0
+                    else:
+                        copy_bytes(key_bytes, key_used, data, key_start, len_key)
+                        key_used += len_key
                 else:
                     clear_bit(key_validity, row)
                     key_nulls += 1
-                store(key_offsets, row + 1, key_used)
+                    if views:
+                        store_view(key_views, row, data, 0, 0, buffer)
+                if not views:
+                    store(key_offsets, row + 1, key_used)
             if value:
                 if len_value >= 0:
-                    copy_bytes(value_bytes, value_used, data, value_start, len_value)
-                    value_used += len_value
+                    if views:
+                        store_view(value_views, row, data, value_start, len_value, buffer)
+                        value_used += len_value if len_value > MOST_INLINE else 0
+                    else:
+                        copy_bytes(value_bytes, value_used, data, value_start, len_value)
+                        value_used += len_value
                 else:
                     clear_bit(value_validity, row)
                     value_nulls += 1
-                store(value_offsets, row + 1, value_used)
+                    if views:
+                        store_view(value_views, row, data, 0, 0, buffer)
+                if not views:
+                    store(value_offsets, row + 1, value_used)
             if offset:
                 store(offset_values, row, batch_base_offset)
             if timestamp:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from .support import (
     BATCH,
+    BUFFER,
     COLUMNS,
     DAMAGED,
     DONE,
@@ -27,6 +28,7 @@ from .support import (
     FULL,
     MAX_BYTES,
     MAX_ITEMS,
+    MOST_INLINE,
     NUM_BATCHES,
     NUM_BYTES,
     PLACE,
@@ -48,6 +50,7 @@ from .support import (
     rare,
     store,
     store_1,
+    store_view,
     wrap,
 )
 from .kafka_varint import read as read_kafka_varint
@@ -88,6 +91,7 @@ def decoder(
     offset: bool,
     timestamp: bool,
     sequence: bool,
+    views: bool,
 ) -> Decode:
     """A function that appends the records of batches to the arrays of columns that are wanted.
 
@@ -95,8 +99,9 @@ def decoder(
     in `batches`, which has 24 numbers a row. `state` has where to begin, what there
     is room for and, in the end, where it stopped: see `_support`.
     Columns without an option are filled where their array has elements.
+    With `views`, bytes are views into `data`, the buffer `state[BUFFER]`.
     """
-    copies = key or value or headers
+    copies = not views and (key or value or headers)
 
     def decode(
         data: Bytes,
@@ -106,16 +111,20 @@ def decoder(
         key_offsets: Ints,
         key_bytes: Bytes,
         key_validity: Bytes,
+        key_views: Bytes,
         value_offsets: Ints,
         value_bytes: Bytes,
         value_validity: Bytes,
+        value_views: Bytes,
         headers_offsets: Ints,
         headers_key_offsets: Ints,
         headers_key_bytes: Bytes,
         headers_key_validity: Bytes,
+        headers_key_views: Bytes,
         headers_value_offsets: Ints,
         headers_value_bytes: Bytes,
         headers_value_validity: Bytes,
+        headers_value_views: Bytes,
         offset_values: Longs,
         timestamp_values: Longs,
         timestamp_type_values: Tinies,
@@ -137,6 +146,7 @@ def decoder(
         key_nulls = load(state, COLUMNS + 1)
         value_used = load(state, COLUMNS + 2)
         value_nulls = load(state, COLUMNS + 3)
+        buffer = load(state, BUFFER)
         status = DONE
         while batch < num_batches:
             end = load(spans, 3 * batch + 1)
@@ -219,24 +229,56 @@ def decoder(
                             status = DAMAGED
                             break
                         if headers:
-                            copy_bytes(
-                                headers_key_bytes, headers_key_used, data, headers_key_start, headers_len_key
-                            )
-                            headers_key_used += headers_len_key
-                            store(headers_key_offsets, headers_items + 1, headers_key_used)
-                            if headers_len_value >= 0:
-                                copy_bytes(
-                                    headers_value_bytes,
-                                    headers_value_used,
+                            if views:
+                                store_view(
+                                    headers_key_views,
+                                    headers_items,
                                     data,
-                                    headers_value_start,
-                                    headers_len_value,
+                                    headers_key_start,
+                                    headers_len_key,
+                                    buffer,
                                 )
-                                headers_value_used += headers_len_value
+                                headers_key_used += headers_len_key if headers_len_key > MOST_INLINE else 0
+                            else:
+                                copy_bytes(
+                                    headers_key_bytes,
+                                    headers_key_used,
+                                    data,
+                                    headers_key_start,
+                                    headers_len_key,
+                                )
+                                headers_key_used += headers_len_key
+                            if not views:
+                                store(headers_key_offsets, headers_items + 1, headers_key_used)
+                            if headers_len_value >= 0:
+                                if views:
+                                    store_view(
+                                        headers_value_views,
+                                        headers_items,
+                                        data,
+                                        headers_value_start,
+                                        headers_len_value,
+                                        buffer,
+                                    )
+                                    headers_value_used += (
+                                        headers_len_value if headers_len_value > MOST_INLINE else 0
+                                    )
+                                else:
+                                    copy_bytes(
+                                        headers_value_bytes,
+                                        headers_value_used,
+                                        data,
+                                        headers_value_start,
+                                        headers_len_value,
+                                    )
+                                    headers_value_used += headers_len_value
                             else:
                                 clear_bit(headers_value_validity, headers_items)
                                 headers_value_nulls += 1
-                            store(headers_value_offsets, headers_items + 1, headers_value_used)
+                                if views:
+                                    store_view(headers_value_views, headers_items, data, 0, 0, buffer)
+                            if not views:
+                                store(headers_value_offsets, headers_items + 1, headers_value_used)
                             headers_items += 1
                     if rare(status != DONE):
                         break
@@ -250,20 +292,34 @@ def decoder(
                     break
                 if key:
                     if len_key >= 0:
-                        copy_bytes(key_bytes, key_used, data, key_start, len_key)
-                        key_used += len_key
+                        if views:
+                            store_view(key_views, row, data, key_start, len_key, buffer)
+                            key_used += len_key if len_key > MOST_INLINE else 0
+                        else:
+                            copy_bytes(key_bytes, key_used, data, key_start, len_key)
+                            key_used += len_key
                     else:
                         clear_bit(key_validity, row)
                         key_nulls += 1
-                    store(key_offsets, row + 1, key_used)
+                        if views:
+                            store_view(key_views, row, data, 0, 0, buffer)
+                    if not views:
+                        store(key_offsets, row + 1, key_used)
                 if value:
                     if len_value >= 0:
-                        copy_bytes(value_bytes, value_used, data, value_start, len_value)
-                        value_used += len_value
+                        if views:
+                            store_view(value_views, row, data, value_start, len_value, buffer)
+                            value_used += len_value if len_value > MOST_INLINE else 0
+                        else:
+                            copy_bytes(value_bytes, value_used, data, value_start, len_value)
+                            value_used += len_value
                     else:
                         clear_bit(value_validity, row)
                         value_nulls += 1
-                    store(value_offsets, row + 1, value_used)
+                        if views:
+                            store_view(value_views, row, data, 0, 0, buffer)
+                    if not views:
+                        store(value_offsets, row + 1, value_used)
                 if headers:
                     store(headers_offsets, row + 1, load(state, COLUMNS + 4))
                 if offset:

@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 __all__ = [
     "AT",
     "BATCH",
+    "BUFFER",
     "CODEC",
     "COLUMNS",
     "CONTENT",
@@ -47,10 +48,12 @@ __all__ = [
     "END_POSITION",
     "FILE",
     "FULL",
+    "LEN_VIEW",
     "LEN_WINDOW",
     "MAX_BYTES",
     "MAX_ITEMS",
     "MAX_ROWS",
+    "MOST_INLINE",
     "NUM_BATCHES",
     "NUM_BYTES",
     "PAYLOAD",
@@ -103,6 +106,7 @@ __all__ = [
     "store_4le",
     "store_8be",
     "store_8le",
+    "store_view",
     "wrap",
 ]
 
@@ -138,10 +142,14 @@ POSITION, END_POSITION, CONTENT, PAYLOAD, END_PAYLOAD, CODEC = range(6)
 
 # Decoders: what `state` holds. Where it is (number of the batch in `spans`, of the record in it, place in
 # `data`), what is used (rows, bytes of records), what there is room for, and how many batches there are.
+# Views say that their bytes are in the buffer with the number BUFFER, which has to be `data`.
 # From COLUMNS on, column by column: two of a binary one (bytes used, nulls), one of a list (items used) and
 # then its members'. Rows begin at the counts given; the first offset of each array has to be there.
 BATCH, RECORD, PLACE, RECORD_ROW, NUM_BYTES = range(5)
-RECORD_MAX_ROWS, MAX_BYTES, MAX_ITEMS, NUM_BATCHES, COLUMNS = range(5, 10)
+RECORD_MAX_ROWS, MAX_BYTES, MAX_ITEMS, NUM_BATCHES, BUFFER, COLUMNS = range(5, 11)
+
+# Arrow's views of bytes: how many bytes one has, and how many of the bytes themselves fit in it.
+LEN_VIEW, MOST_INLINE = 16, 12
 
 
 # Encoders: what `state` holds.
@@ -320,6 +328,14 @@ def copy_bytes(target: Bytes, to: int, source: Bytes, start: int, size: int) -> 
     target[to : to + size] = source[start : start + size]
 
 
+def store_view(views: Bytes, row: int, data: Bytes, start: int, size: int, buffer: int) -> None:  # noqa: PLR0917
+    """Set a row's view, an Arrow BinaryView, of bytes of `data`, which is the buffer of that number."""
+    rest = data[start : start + min(size, MOST_INLINE)].tobytes().ljust(MOST_INLINE, b"\0")
+    if size > MOST_INLINE:
+        rest = rest[:4] + buffer.to_bytes(4, "little") + start.to_bytes(4, "little")
+    views[LEN_VIEW * row : LEN_VIEW * (row + 1)] = list(size.to_bytes(4, "little") + rest)
+
+
 def crc32c(data: Bytes, start: int, end: int) -> int:
     """CRC-32C (Castagnoli) of `data[start:end]`."""
     import crc32c
@@ -332,9 +348,9 @@ def crc32(data: Bytes, start: int, end: int) -> int:
     return zlib.crc32(data[start:end])
 
 
-def read_at(file: int, position: int, data: Bytes) -> int:
-    """Fill `data` from an open file; returns the number of bytes, negative if it cannot be read."""
+def read_at(file: int, position: int, data: Bytes, start: int, size: int) -> int:
+    """Read an open file into `data`; returns the number of bytes, negative if it cannot be read."""
     try:
-        return os.preadv(file, [data], position)
+        return os.preadv(file, [data[start : start + size]], position)
     except OSError:
         return -1

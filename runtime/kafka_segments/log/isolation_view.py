@@ -16,6 +16,7 @@ from kafka_segments.errors import OptionError, TransactionInDoubtError
 from kafka_segments.log.transaction_outcomes import TransactionOutcome
 
 if TYPE_CHECKING:
+    from kafka_segments.core.segment.columnar.arrow_schema import Binary
     from kafka_segments.core.segment.columnar.reader import Event
 
 __all__ = [
@@ -97,13 +98,13 @@ class IsolatedSegment:
         for damage in self._damage_at_end(misplaced):
             yield from handle_damage(damage, on_damage)
 
-    def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
+    def iter_columnar(self, columns: Sequence[str] | None, binary: Binary = "copy") -> Iterator[Event]:
         """See `Segment.iter_columnar`."""
         from kafka_segments.core.segment.columnar.read_range import ReadRange
 
         excluded, misplaced = None if self.outcome is None else self.outcome.excluded, MisplacedBatches()
         read_range = ReadRange(misplaced=misplaced)
-        for event in self.segment.iter_columnar(columns, self.offsets, excluded, read_range):
+        for event in self.segment.iter_columnar(columns, self.offsets, excluded, read_range, binary):
             if not isinstance(event, Damage) or event.touches(*self.offsets):
                 yield event
         yield from self._damage_at_end(misplaced)

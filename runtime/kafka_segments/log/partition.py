@@ -50,6 +50,7 @@ from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_index
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafka_segments.core.segment.columnar.arrow_schema import Binary
     from kafka_segments.core.segment.columnar.reader import Event
 
 __all__ = ["Isolation", "Partition"]
@@ -238,23 +239,26 @@ class Partition(Handle):
         on_damage: OnDamage = "raise",
         *,
         isolation: Isolation = "read_uncommitted",
+        binary: Binary = "copy",
     ) -> pa.RecordBatchReader:
         """Read the data records as a stream of Arrow batches, as `Segment.read_batches`.
 
         Control records are left out at either isolation level.
 
         Raises:
-            OptionError: unknown column, isolation level or `on_damage`, or offsets that are not a pair.
+            OptionError: unknown column, isolation level, `on_damage` or `binary`, or invalid offsets.
             MissingExtraError: pyarrow or numba is not installed.
             KafkaFormatError: while reading, for damage.
         """
+        from kafka_segments.core.segment.columnar.arrow_schema import schema_of
         from kafka_segments.core.segment.columnar.stream import check_offsets, only_records
 
         check_isolation(isolation)
         start, end = check_offsets(offsets)
         start = higher(start, self.log_start_offset)
-        events = self._columnar(columns, (start, end), isolation)
-        return only_records(events, columns, (start, end), on_damage)
+        schema = schema_of(columns, binary)
+        events = self._columnar(columns, (start, end), isolation, binary)
+        return only_records(events, schema, (start, end), on_damage)
 
     def read_table(
         self,
@@ -263,9 +267,10 @@ class Partition(Handle):
         on_damage: OnDamage = "raise",
         *,
         isolation: Isolation = "read_uncommitted",
+        binary: Binary = "copy",
     ) -> pa.Table:
         """Read the data records as one Arrow table, as `read_batches`."""
-        return self.read_batches(columns, offsets, on_damage, isolation=isolation).read_all()
+        return self.read_batches(columns, offsets, on_damage, isolation=isolation, binary=binary).read_all()
 
     def _events(
         self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
@@ -277,13 +282,13 @@ class Partition(Handle):
                 yield from piece.iter_events(on_damage=on_damage, rows=rows)
 
     def _columnar(
-        self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation
+        self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation, binary: Binary
     ) -> Iterator[Event]:
         for piece in self._pieces(isolation, offsets):
             if isinstance(piece, Damage):
                 yield piece
             else:
-                yield from piece.iter_columnar(columns)
+                yield from piece.iter_columnar(columns, binary)
 
     def _pieces(self, isolation: Isolation, offsets: Offsets) -> Iterator[IsolatedSegment | Damage]:
         """Yield the segments in order, each open until the next one is asked for, and damage between them."""

@@ -70,7 +70,7 @@ class _Source:
 
     def __init__(self, request: ScanRequest, columns: Sequence[str] | None) -> None:
         self._request = request
-        self.schema = _frame(ScanRows(columns, ()).schema.empty_table()).schema
+        self.schema = _frame(ScanRows(columns, (), "view").schema.empty_table()).schema
 
     def frames(
         self,
@@ -81,7 +81,7 @@ class _Source:
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of a query, after an empty frame, which has the schema."""
         names, left = list(self.schema) if with_columns is None else with_columns, n_rows
-        yield _frame(ScanRows(names, ()).schema.empty_table())
+        yield _frame(ScanRows(names, (), "view").schema.empty_table())
         for frame in self._filtered(names, predicate) if left != 0 else ():
             yield frame if left is None else frame.head(left)
             if left is not None:
@@ -91,11 +91,11 @@ class _Source:
 
     def _filtered(self, names: Sequence[str], predicate: pl.Expr | None) -> Iterator[pl.DataFrame]:
         if predicate is None:
-            yield from map(_frame, self._request.batches(names, None))
+            yield from map(_frame, self._request.batches(names, None, "view"))
             return
         wanted = RowFilter(arrow_filter(predicate), SCHEMA)
         needed = dict.fromkeys([*names, *predicate.meta.root_names()])
-        for batch in self._request.batches(list(needed), wanted):
+        for batch in self._request.batches(list(needed), wanted, "view"):
             yield _frame(batch).filter(predicate).select(names)
 
 

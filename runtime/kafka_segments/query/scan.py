@@ -31,6 +31,7 @@ from kafka_segments.query.scan_arguments import Path, ScanOptions, places_of, qu
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafka_segments.core.segment.columnar.arrow_schema import Binary
     from kafka_segments.query.row_filter import RowFilter
     from kafka_segments.query.scan_rows import ScanRows
 
@@ -102,7 +103,9 @@ class ScanRequest:
         ]
         return PlannedScan(self, found, tuple(due))
 
-    def batches(self, columns: Sequence[str], wanted: RowFilter | None) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, columns: Sequence[str], wanted: RowFilter | None, binary: Binary = "copy"
+    ) -> Iterator[pa.RecordBatch]:
         """Yield rows of some columns, of which the caller has to filter those that it wants.
 
         Where columns are of partitions alone, rows are counted and not read: see `PlannedScan.counts`.
@@ -112,7 +115,7 @@ class ScanRequest:
         """
         from kafka_segments.query.scan_rows import ScanRows
 
-        rows = ScanRows(columns, self.query.conditions)
+        rows = ScanRows(columns, self.query.conditions, binary)
         planned = self.plan(wanted)
         if not rows.is_of_partitions:
             yield from planned.batches(rows)
@@ -209,7 +212,7 @@ class PlannedScan:
     ) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
         from kafka_segments.query.read.split_reader import Reading, read_split
 
-        reading = Reading(rows.sources, max_decompressed=self.request.max_decompressed)
+        reading = Reading(rows.sources, max_decompressed=self.request.max_decompressed, binary=rows.binary)
         for split, is_continued in splits:
             findings = _ScanFindings(split, is_continued, self.request.on_damage)
             key = split.topic, split.partition
@@ -299,6 +302,7 @@ def scan(
     paths: Path | Iterable[Path],
     *,
     columns: Sequence[str] | None = None,
+    binary: Binary = "copy",
     **options: Unpack[ScanOptions],
 ) -> pa.RecordBatchReader:
     """Read records of partitions as a stream of Arrow batches, by partition and offset.
@@ -308,6 +312,8 @@ def scan(
             replicas of a partition are merged into one log.
         columns: names, of `topic`, `partition` and those of `core.segment.table.SCHEMA` and its further
             ones; topic, partition and all of `SCHEMA` if None.
+        binary: "copy", or "view" for columns of views, as for `Segment.read_batches`. Rows that are picked
+            one by one, by time for example, are copied.
         options: which records, and how: `topics`, `partitions`, `offsets`, `since`, `until`, `isolation`,
             `on_damage`, `max_timestamp_skew`, `storage_options`, `max_decompressed`; see
             `kafka_segments.query.scan_arguments.ScanOptions`.
@@ -317,7 +323,8 @@ def scan(
 
     Raises:
         KafkaFormatError: a path cannot be read or holds no log; while reading: damage or lost offsets.
-        OptionError: an unknown topic, partition, column, isolation level or storage option; invalid bounds.
+        OptionError: an unknown topic, partition, column, isolation level or storage option; invalid bounds
+            or `binary`.
         MissingExtraError: the extra `arrow` is not installed.
 
     Example:
@@ -326,5 +333,5 @@ def scan(
     from kafka_segments.query.scan_rows import ScanRows
 
     request = ScanRequest.of(paths, **options)
-    rows = ScanRows(columns, request.query.conditions)
+    rows = ScanRows(columns, request.query.conditions, binary)
     return rows.reader(request.plan().batches(rows))

@@ -7,16 +7,14 @@ from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute
 
 from kafka_segments.core.formats.java import MAX_LONG
-from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, schema_of
+from kafka_segments.core.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, Binary, schema_of
+from kafka_segments.core.segment.columnar.viewed_bytes import rows_where
 from kafka_segments.errors import OptionError
 from kafka_segments.query.query import Condition
 
 __all__ = ["ScanRows"]
-
-pc: Any = pyarrow.compute  # functions made at import, without types
 
 _MOST_ROWS = 1 << 17  # of a decoded batch
 # Record columns by a condition's column; timestamp -1 (none) fulfils no condition.
@@ -29,25 +27,29 @@ class ScanRows:
     Args:
         columns: names, in order; topic, partition and all of `SCHEMA` if None.
         conditions: that rows fulfil; those on topics and partitions are ignored here.
+        binary: see `arrow_schema`.
 
     Attributes:
         schema: of every batch.
         sources: columns of records to read.
 
     Raises:
-        OptionError: an unknown or repeated column, or no column.
+        OptionError: an unknown or repeated column, or no column; another `binary`.
     """
 
-    def __init__(self, columns: Sequence[str] | None, conditions: Sequence[Condition]) -> None:
+    def __init__(
+        self, columns: Sequence[str] | None, conditions: Sequence[Condition], binary: Binary = "copy"
+    ) -> None:
         given = [*OF_PARTITION.names, *SCHEMA.names] if columns is None else columns
         names = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
         if len(set(names)) < max(1, len(names)):
             raise OptionError(f"columns must be a list of names, each once; not {columns!r}")
         own = [name for name in names if name not in OF_PARTITION.names]
-        records = schema_of(own) if own else pa.schema([])
+        records = schema_of(own, binary) if own else pa.schema([])
         self.schema = pa.schema(
             [(OF_PARTITION if name in OF_PARTITION.names else records).field(name) for name in names]
         )
+        self.binary: Binary = binary
         self._conditions = [one for one in conditions if one.column in _SOURCES]
         self.sources = list(dict.fromkeys([*own, *(_SOURCES[one.column] for one in self._conditions)])) or [
             "offset"
@@ -99,11 +101,11 @@ def _most_alike(value: Any, kind: pa.DataType) -> pa.Array:
 
 def _filtered(batch: pa.RecordBatch, condition: Condition) -> pa.RecordBatch:
     """Filter rows by a condition; return the same batch if all fulfil it."""
-    column = batch.column(_SOURCES[condition.column])
+    numbers = batch.column(_SOURCES[condition.column]).to_numpy()
     lowest, highest = max(0, condition.lowest or 0), condition.highest
     if lowest > MAX_LONG or (highest is not None and highest < 0):
         return batch.slice(0, 0)
-    is_inside = pc.greater_equal(column, lowest)
+    is_inside = numbers >= lowest
     if highest is not None:
-        is_inside = pc.and_(is_inside, pc.less_equal(column, min(highest, MAX_LONG)))
-    return batch if is_inside.true_count == len(batch) else batch.filter(is_inside)
+        is_inside &= numbers <= min(highest, MAX_LONG)
+    return batch if is_inside.all() else rows_where(batch, is_inside)

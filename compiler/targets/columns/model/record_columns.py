@@ -31,6 +31,7 @@ class RecordColumn:
         members: of a list of structs.
         slot: its place in the state, after `COLUMNS`.
         none: the number that stands for none, of which readers make a null.
+        has_views: whether bytes may also be views into the data, in an array of their own.
     """
 
     name: str
@@ -42,6 +43,7 @@ class RecordColumn:
     members: tuple[RecordColumn, ...]
     slot: int
     none: int | None = None
+    has_views: bool = False
 
     @property
     def is_binary(self) -> bool:
@@ -52,6 +54,8 @@ class RecordColumn:
         """Names and types of its arrays."""
         if self.kind in _BYTES:
             yield from ((f"{self.path}_{part}", kind) for part, kind in _BINARY)
+            if self.has_views:
+                yield f"{self.path}_views", "Bytes"
         elif self.members:
             yield f"{self.path}_offsets", "Ints"
             for member in self.members:
@@ -76,7 +80,7 @@ class RecordColumn:
 
 
 def record_columns(
-    struct: Struct, model: Model, *, has_nulls: bool = False, prefix: str = ""
+    struct: Struct, model: Model, *, has_nulls: bool = False, prefix: str = "", has_views: bool = False
 ) -> tuple[RecordColumn, ...]:
     """The columns of a record, in the order of its fields and then its instances.
 
@@ -85,11 +89,12 @@ def record_columns(
         model: all schemas.
         has_nulls: whether absent numbers are null; else they are their default.
         prefix: what paths begin with, so that no column is called as a variable of the decoder.
+        has_views: whether columns of bytes may be views, too.
 
     Raises:
         SchemaError: two of one name, or one of a type that is not supported there.
     """
-    columns = tuple(_Collector(model, has_nulls, prefix).of_struct(struct, "", ()))
+    columns = tuple(_Collector(model, has_nulls, prefix, has_views).of_struct(struct, "", ()))
     for column in columns:
         if sum(each.name == column.name for each in columns) > 1:
             raise unsupported(f"two record columns are called {column.name}", column.member.place)
@@ -99,8 +104,9 @@ def record_columns(
 class _Collector:
     """Finds columns, and gives each its place in the state."""
 
-    def __init__(self, model: Model, has_nulls: bool, prefix: str) -> None:
+    def __init__(self, model: Model, has_nulls: bool, prefix: str, has_views: bool) -> None:
         self._model, self._has_nulls, self._prefix = model, has_nulls, prefix
+        self._has_views = has_views
         self._slot = 0
 
     def of_struct(
@@ -148,7 +154,16 @@ class _Collector:
             nullable = True
             self._slot += 1
         return RecordColumn(
-            column.name, path, column.type, nullable, member, inside, members, own, column.none
+            column.name,
+            path,
+            column.type,
+            nullable,
+            member,
+            inside,
+            members,
+            own,
+            column.none,
+            self._has_views and column.type in _BYTES,
         )
 
 

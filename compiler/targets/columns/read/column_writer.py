@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from compiler.frontend.model import ValueInstance
 from compiler.targets.columns.lower.python_source import Function
 from compiler.targets.columns.lower.struct_values import (
@@ -36,13 +38,17 @@ class ColumnWriter:
         if not isinstance(value, BytesValue):
             raise unsupported("a binary column has to be of bytes", place)
         if value.is_there.value == 1:
-            self._write_bytes(column, value)
+            self._write_bytes(column, value, row)
         else:
             with self._source.block(f"if {value.is_there.text}:"):
-                self._write_bytes(column, value)
+                self._write_bytes(column, value, row)
             with self._source.block("else:"):
                 self._source.add(f"clear_bit({column.path}_validity, {row})", f"{column.path}_nulls += 1")
-        self._source.add(f"store({column.path}_offsets, {row} + 1, {column.path}_used)")
+                if column.has_views:
+                    with self._source.block("if views:"):
+                        self._source.add(f"store_view({column.path}_views, {row}, data, 0, 0, buffer)")
+        with self._source.block("if not views:") if column.has_views else nullcontext():
+            self._source.add(f"store({column.path}_offsets, {row} + 1, {column.path}_used)")
 
     def _write_number(self, column: RecordColumn, value: Value, frame: Frame, row: str) -> None:
         if isinstance(value, FloatValue):
@@ -74,12 +80,18 @@ class ColumnWriter:
             term = variable(name, (term.low, term.high))
         return stored(term)
 
-    def _write_bytes(self, column: RecordColumn, value: BytesValue) -> None:
-        used = f"{column.path}_used"
-        self._source.add(
-            f"copy_bytes({column.path}_bytes, {used}, data, {value.start}, {value.size.text})",
-            f"{used} += {value.size.text}",
-        )
+    def _write_bytes(self, column: RecordColumn, value: BytesValue, row: str) -> None:
+        used, size = f"{column.path}_used", value.size.text
+        if column.has_views:
+            with self._source.block("if views:"):
+                self._source.add(
+                    f"store_view({column.path}_views, {row}, data, {value.start}, {size}, buffer)",
+                    f"{used} += {size} if {size} > MOST_INLINE else 0",
+                )
+        with self._source.block("else:") if column.has_views else nullcontext():
+            self._source.add(
+                f"copy_bytes({column.path}_bytes, {used}, data, {value.start}, {size})", f"{used} += {size}"
+            )
 
 
 def owner_of(column: RecordColumn, frame: Frame) -> Frame:

@@ -52,7 +52,7 @@ _STATE = {
 }
 _LOCALS = (
     "data", "spans", "batches", "state", "status", "end", "head", "copies", "first_row", "start_row",
-    "end_row", "filled",
+    "end_row", "filled", "views", "buffer",
 )  # fmt: skip
 _CHANGING = ("batch", "record", "at", "row", "num_bytes")
 
@@ -60,8 +60,10 @@ _CHANGING = ("batch", "record", "at", "row", "num_bytes")
 class RecordDecoder:
     """Emitter of the function `decode` for one record struct."""
 
-    # Whether numbers may be null; and what the names of options and arrays begin with, before the column's.
+    # Whether numbers may be null, and bytes views; and what the names of options and arrays begin with,
+    # before the column's.
     has_nulls = False
+    has_views = True
     prefix = ""
 
     def __init__(self, layout: SegmentLayout, content: Content, uses: list[tuple[Segment, Content]]) -> None:
@@ -70,7 +72,7 @@ class RecordDecoder:
         self._content = content
         self._record = self._content.record
         self.columns = record_columns(
-            self._record, layout.model, has_nulls=self.has_nulls, prefix=self.prefix
+            self._record, layout.model, has_nulls=self.has_nulls, prefix=self.prefix, has_views=self.has_views
         )
         self.arrays = [each for column in self.columns for each in column.arrays()]
         self._lists = {id(column.member): column for column in self.columns if column.members}
@@ -100,6 +102,8 @@ class RecordDecoder:
         counters = [each for column in self.columns if not column.members for each in column.counters()]
         for name, number in counters:
             source.add(f"{name} = load(state, {_slot(number)})")
+        if any(column.is_binary for column in self.columns) and self.has_views:
+            source.add("buffer = load(state, BUFFER)")
         source.add("status = DONE")
         with source.block("while batch < num_batches:"):
             self._batch()
@@ -364,8 +368,11 @@ def factory(writer: RecordDecoder, layout: SegmentLayout) -> tuple[list[str], li
     """What describes a decoder's columns, and its factory."""
     body = writer.lines()
     names = [column.path for column in writer.columns if column.name not in writer.of_batch]
-    copying = [column.path for column in writer.columns if column.is_binary]
-    options = [f"{name}: bool" for name in names]
+    copying = " or ".join(column.path for column in writer.columns if column.is_binary)
+    has_views = bool(copying) and writer.has_views
+    options = [f"{name}: bool" for name in [*names, *(["views"] if has_views else [])]]
+    if has_views:
+        copying = f"not views and ({copying})"
     arrays = [("data", "Bytes"), ("spans", "Longs"), ("batches", "Longs"), ("state", "Longs"), *writer.arrays]
     head = ["RECORD_COLUMNS = (", *(f"    {line}," for line in described(writer.columns)), ")"]
     head.append(nones(writer.columns))
@@ -381,8 +388,13 @@ def factory(writer: RecordDecoder, layout: SegmentLayout) -> tuple[list[str], li
             if writer.of_batch
             else []
         ),
+        *(
+            ["    With `views`, bytes are views into `data`, the buffer `state[BUFFER]`."]
+            if has_views
+            else []
+        ),
         '    """',
-        *([f"    copies = {' or '.join(copying)}"] if copying else []),
+        *([f"    copies = {copying}"] if copying else []),
         "",
         *bracketed("def decode(", [f"{name}: {kind}" for name, kind in arrays], ") -> int:", 1),
         *body,

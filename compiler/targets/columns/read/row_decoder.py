@@ -41,6 +41,7 @@ class _RowDecoder(RecordDecoder):
     """Emitter of the function `decode` for a file of rows."""
 
     has_nulls = True
+    has_views = False
     prefix = "of_"
 
     def _batch(self) -> None:

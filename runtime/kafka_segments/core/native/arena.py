@@ -15,6 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 __all__ = ["Arena", "ArenaPool", "Lease", "Scratch", "pool_of"]
 
@@ -106,7 +107,9 @@ def pool_of(sizes: tuple[tuple[str, int], ...]) -> ArenaPool:
 
 
 class Scratch:
-    """Memory for a reader's own use, returned with the reader; its initial content is arbitrary.
+    """Memory for a reader's own use; its initial content is arbitrary.
+
+    It is used again once neither this nor `view`, or any part of that, is referenced.
 
     Args:
         size: bytes.
@@ -117,6 +120,8 @@ class Scratch:
     """
 
     def __init__(self, size: int) -> None:
-        self._lease = pool_of((("scratch", size),)).take()
-        self.address = self._lease.arena.addresses["scratch"]
-        self.view = memoryview((ctypes.c_ubyte * size).from_address(self.address)).cast("B")
+        lease = pool_of((("scratch", size),)).take()
+        self.address = lease.arena.addresses["scratch"]
+        memory: Any = (ctypes.c_ubyte * size).from_address(self.address)
+        memory.lease = lease
+        self.view = memoryview(memory).cast("B")

@@ -17,13 +17,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kafka_segments.core.native.kernels import LEN_PIECE, NUM_PAIRS
+from kafka_segments.core.native.kernels import LEN_PIECE, LEN_VIEW, MOST_INLINE, NUM_PAIRS
 
 __all__ = ["CHECK_BOUNDS", "INTRINSICS", "array_parts", "bytes_loader", "check_place"]
 
 CHECK_BOUNDS = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS") == "1"
 
-_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
 # Bytes copied in one step.
 _SHORT, _VECTOR, _STEP = 16, 64, 256
 _CACHE_LINE = 64
@@ -177,6 +177,17 @@ def _copy_wide(builder: _Builder, target: Any, source: Any, size: Any) -> None:
                     _copy_steps(builder, target, source, size)
 
 
+def _prefetch(builder: _Builder, source: Any, size: Any) -> None:
+    """Fetch bytes into the second cache that are `LEN_PIECE` after `source`: each cache line of so many."""
+    kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    line = ir.Constant(_I64, _CACHE_LINE)
+    ahead = builder.gep(source, [ir.Constant(_I64, LEN_PIECE)])
+    with cgutils.for_range_slice(builder, ir.Constant(_I64, 0), size, line, _I64) as (at, _count):
+        place = builder.gep(ahead, [at])
+        builder.call(prefetch, [place, _I32(_TO_READ), _I32(_SECOND_CACHE), _I32(_DATA)])
+
+
 def _copy_steps(builder: _Builder, target: Any, source: Any, size: Any) -> None:
     """Copy one step, and longer sizes by memcpy, which is worth the call there.
 
@@ -206,17 +217,71 @@ def _copy_vectors(builder: _Builder, target: Any, source: Any, index: Any, shape
 
 
 @intrinsic
-def _read_at(_typing: Any, file: Any, position: Any, data: Any) -> Any:
+def _store_view(  # noqa: PLR0917
+    _typing: Any, views: Any, row: Any, data: Any, start: Any, size: Any, buffer: Any
+) -> Any:
+    """Load 16 bytes at once where the data has them, and shift or mask them into place.
+
+    Also prefetch as many bytes as are viewed, `LEN_PIECE` later.
+    """
+
+    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
+        base, length = array_parts(builder, arguments[2])
+        start, size, buffer = arguments[3:]
+        check_place(builder, start, size, length)
+        most = ir.Constant(_I64, MOST_INLINE)
+        is_short = builder.icmp_signed("<=", size, most)
+        head = builder.alloca(_I128)
+        source = builder.gep(base, [start])
+        has_room = builder.icmp_signed("<=", builder.add(start, ir.Constant(_I64, LEN_VIEW)), length)
+        with builder.if_else(has_room, likely=True) as (wide, exact):
+            with wide:
+                builder.store(builder.load(builder.bitcast(source, _I128.as_pointer()), align=1), head)
+            with exact:
+                inline = builder.select(is_short, size, most)
+                cgutils.raw_memcpy(builder, builder.bitcast(head, _I8.as_pointer()), source, inline, 1)
+        _prefetch(builder, source, size)
+        value = _view(builder, builder.load(head), is_short, size, (buffer, start))
+        place, num_bytes = array_parts(builder, arguments[0])
+        at = builder.mul(arguments[1], ir.Constant(_I64, LEN_VIEW))
+        check_place(builder, at, ir.Constant(_I64, LEN_VIEW), num_bytes)
+        builder.store(value, builder.bitcast(builder.gep(place, [at]), _I128.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(views, integer, data, integer, integer, integer), generate
+
+
+def _view(builder: _Builder, head: Any, is_short: Any, size: Any, place: tuple[Any, Any]) -> Any:
+    """A view as one number: the size, and 12 bytes; or 4, the buffer and where they begin in it."""
+
+    def wide(value: Any, bits: int) -> Any:
+        return builder.shl(builder.zext(value, _I128), ir.Constant(_I128, bits))
+
+    # Shifted up by the 4 bytes of the size, and what is above the last byte away.
+    bits = builder.shl(builder.sub(ir.Constant(_I64, MOST_INLINE), size), ir.Constant(_I64, 3))
+    above = builder.zext(builder.and_(bits, ir.Constant(_I64, 127)), _I128)
+    inline = builder.lshr(builder.shl(builder.shl(head, ir.Constant(_I128, 32)), above), above)
+    first = builder.and_(wide(builder.trunc(head, _I32), 32), ir.Constant(_I128, (1 << 64) - 1))
+    buffer, start = place
+    outside = builder.or_(first, builder.or_(wide(buffer, 64), wide(start, 96)))
+    return builder.or_(builder.zext(size, _I128), builder.select(is_short, inline, outside))
+
+
+@intrinsic
+def _read_at(_typing: Any, file: Any, position: Any, data: Any, start: Any, size: Any) -> Any:
     """Call `pread` of the C library; an interrupted call returns fewer bytes, or -1."""
 
     def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
         base, length = array_parts(builder, arguments[2])
+        start, size = arguments[3:]
+        check_place(builder, start, size, length)
         kind = ir.FunctionType(_I64, [ir.IntType(32), _I8.as_pointer(), _I64, _I64])
         pread = cgutils.get_or_insert_function(builder.module, kind, "pread")
         file = builder.trunc(arguments[0], ir.IntType(32))
-        return builder.call(pread, [file, base, length, arguments[1]])
+        return builder.call(pread, [file, builder.gep(base, [start]), size, arguments[1]])
 
-    return types.int64(types.int64, types.int64, data), generate
+    return types.int64(types.int64, types.int64, data, types.int64, types.int64), generate
 
 
 @intrinsic
@@ -305,6 +370,7 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
     "rare": _rare,
     "read_at": _read_at,
     "store": _store,
+    "store_view": _store_view,
     "wrap": _wrap,
 }
 """Intrinsics by the name of the function in `columns/support.py` that they replace."""

@@ -24,6 +24,7 @@ from kafka_segments.errors import KafkaFormatError, OptionError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafka_segments.core.segment.columnar.arrow_schema import Binary
     from kafka_segments.core.segment.columnar.read_range import ReadRange
     from kafka_segments.core.segment.columnar.reader import Event
 
@@ -206,6 +207,8 @@ class Segment(Handle):
         columns: Sequence[str] | None = None,
         offsets: tuple[int | None, int | None] | None = None,
         on_damage: OnDamage = "raise",
+        *,
+        binary: Binary = "copy",
     ) -> pa.RecordBatchReader:
         """Read the data records as a stream of Arrow batches; needs the extra `arrow`.
 
@@ -223,16 +226,22 @@ class Segment(Handle):
                 Damage that cannot have touched these offsets is ignored.
             on_damage: "raise" raises the error of the first damage, after the sound records before it; "skip"
                 ignores damage; a function is called with each `Damage`, and reading continues.
+            binary: "copy" copies keys, values and headers into the columns (`pa.binary()`). "view" makes them
+                views (`pa.binary_view()`) into the bytes that were read or decompressed, which stay in memory
+                as long as a batch refers to them; of bytes in memory, and with `mmap`, into the caller's own.
+                Batches that would hold more than twice their own bytes are copied.
 
         Raises:
-            OptionError: an unknown column, invalid offsets, or an invalid `on_damage`.
+            OptionError: an unknown column, invalid offsets, or an invalid `on_damage` or `binary`.
             MissingExtraError: pyarrow or numba is not installed.
             KafkaFormatError: while reading, for damage.
         """
+        from kafka_segments.core.segment.columnar.arrow_schema import schema_of
         from kafka_segments.core.segment.columnar.stream import check_offsets, only_records
 
         bounds = check_offsets(offsets)
-        return only_records(self.iter_columnar(columns, bounds), columns, bounds, on_damage)
+        schema = schema_of(columns, binary)
+        return only_records(self.iter_columnar(columns, bounds, binary=binary), schema, bounds, on_damage)
 
     def read_headers(self, on_damage: OnDamage = "raise") -> pa.Table:
         """Read the headers of all entries as an Arrow table, unverified; needs the extra `arrow`.
@@ -262,6 +271,7 @@ class Segment(Handle):
         offsets: tuple[int | None, int | None],
         excluded: ExcludedBatches | None = None,
         read_range: ReadRange | None = None,
+        binary: Binary = "copy",
     ) -> Iterator[Event]:
         """Yield Arrow batches as `read_batches`, and damage and other events in their places.
 
@@ -274,7 +284,7 @@ class Segment(Handle):
         start, end = offsets
         reader = ColumnarReader(
             self._source,
-            schema=schema_of(columns),
+            schema=schema_of(columns, binary),
             start=start,
             end=end,
             check_crc=self._check_crc,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.core.formats.on_damage import OnDamage
 from kafka_segments.core.io.storage import SourceLike
-from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
+from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA, Binary
 from kafka_segments.core.segment.columnar.record_rows import record_batches
 from kafka_segments.core.segment.segment import open_segment
 
@@ -26,6 +26,8 @@ def read_table(
     offsets: tuple[int | None, int | None] | None = None,
     check_crc: bool = True,
     on_damage: OnDamage = "raise",
+    *,
+    binary: Binary = "copy",
 ) -> pa.Table:
     """Read the data records of one segment file; control records are left out.
 
@@ -37,12 +39,13 @@ def read_table(
         check_crc: whether the batches' checksums are verified.
         on_damage: "raise" raises the error of the first damage; "skip" ignores damage; a function is called
             with each `Damage` and reading continues.
+        binary: "copy" or "view", as for `Segment.read_batches`.
 
     Raises:
         KafkaFormatError: `ReadError` for a file that cannot be opened, `UnknownFormatError` for another
             program's format, and damage if `on_damage` is "raise".
         MissingCodecError: a codec's package is not installed, whatever `on_damage` is.
-        OptionError: an unknown column, invalid offsets, or an invalid `on_damage`.
+        OptionError: an unknown column, invalid offsets, or an invalid `on_damage` or `binary`.
     """
     with open_segment(path, check_crc=check_crc) as segment:
-        return segment.read_batches(columns, offsets, on_damage).read_all()
+        return segment.read_batches(columns, offsets, on_damage, binary=binary).read_all()

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.core.formats.entries import Damage, SoundBatches
+from kafka_segments.core.segment.columnar.viewed_bytes import rows_where
 from kafka_segments.errors import ReadError
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment, lower
@@ -53,7 +54,7 @@ def _without(batch: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterato
     if is_new.all():
         yield batch
     elif is_new.any():
-        yield batch.filter(pa.array(is_new))
+        yield rows_where(batch, is_new)
 
 
 def from_others(

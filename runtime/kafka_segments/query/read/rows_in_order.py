@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka_segments.core.segment.columnar.arrow_schema import has_views
+from kafka_segments.core.segment.columnar.viewed_bytes import rows_where
 from kafka_segments.errors import RecordTooLargeError
 from kafka_segments.log.model import Split
 
@@ -70,7 +72,7 @@ class MonotoneOffsets:
             is_asked_for = offsets < self._limit
             if not is_asked_for.any():
                 return None, None
-            batch, offsets = batch.filter(pa.array(is_asked_for)), offsets[is_asked_for]
+            batch, offsets = rows_where(batch, is_asked_for), offsets[is_asked_for]
         if offsets[0] > self._highest and bool((offsets[1:] > offsets[:-1]).all()):
             self._come(offsets)
             return batch, None
@@ -86,7 +88,7 @@ class MonotoneOffsets:
             len(skipped),
             (int(new.min()), int(new.max())) if len(new) else None,
         )
-        return (batch.filter(pa.array(is_ahead)) if len(ahead) else None), report
+        return (rows_where(batch, is_ahead) if len(ahead) else None), report
 
     def _come(self, offsets: Offsets) -> None:
         """Advance the position by ascending offsets."""
@@ -109,12 +111,12 @@ class MonotoneOffsets:
 def bounded(
     batch: pa.RecordBatch, split: Split, max_row_size: int | None, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield some columns of a batch, in slices of up to 8 MiB or of one row.
+    """Yield some columns of a batch, in slices of up to 8 MiB or of one row; with views, in one.
 
     Raises:
         RecordTooLargeError: one row has more than `max_row_size` bytes.
     """
-    if batch.nbytes > _LARGEST:
+    if batch.nbytes > _LARGEST and not has_views(batch.schema):  # which count all that they refer to
         if batch.num_rows > 1:
             half = batch.num_rows // 2
             for piece in (batch.slice(0, half), batch.slice(half)):

@@ -16,6 +16,7 @@ from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import Source
+from kafka_segments.core.segment.columnar.arrow_schema import Binary
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.core.segment.columnar.read_range import ReadRange
@@ -53,6 +54,7 @@ class Reading:
         max_decompressed: bytes that one batch may decompress to.
         is_best: read damaged offsets from other copies (`replicas=best`).
         max_row_size: bytes of the largest row that the caller accepts; None is any.
+        binary: see `arrow_schema`.
     """
 
     columns: Sequence[str]
@@ -60,6 +62,7 @@ class Reading:
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
     is_best: bool = False
     max_row_size: int | None = None
+    binary: Binary = "copy"
 
 
 def read_split(
@@ -262,7 +265,7 @@ class SplitReader:
             headers_only=False,
             max_decompressed=self.reading.max_decompressed,
         )
-        return segment.iter_columnar(self._columns, offsets, self._excluded, read_range)
+        return segment.iter_columnar(self._columns, offsets, self._excluded, read_range, self.reading.binary)
 
     def _read_range(self, found: Found, offsets: _Span, coverage: OffsetCoverage) -> ReadRange:
         """Range of positions to read; adds a note if the hint was wrong."""

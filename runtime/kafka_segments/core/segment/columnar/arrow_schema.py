@@ -9,6 +9,7 @@ with the year 9999: where it may be beyond (`to_pylist`, pandas, polars), read `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ __all__ = [
     "SCHEMA",
     "STORED",
     "TIMESTAMP",
+    "Binary",
     "decoded_schema",
     "schema_of",
     "stored_names",
@@ -66,12 +68,23 @@ _AS_STORED = pa.field("timestamp_ms", pa.int64(), nullable=False)
 _ALL = pa.schema([*SCHEMA, _AS_STORED, *FURTHER])
 
 
-def schema_of(columns: Sequence[str] | None) -> pa.Schema:
+Binary: TypeAlias = Literal["copy", "view"]
+"""How columns have bytes: copied one after the other (`pa.binary()`), or as views (`pa.binary_view()`)."""
+
+
+def schema_of(columns: Sequence[str] | None, binary: Binary = "copy") -> pa.Schema:
     """Return the schema of some columns, in order; `SCHEMA` if None.
 
     Raises:
-        OptionError: an unknown column, one twice, or none at all.
+        OptionError: an unknown column, one twice, or none at all; or another `binary`.
     """
+    if binary not in ("copy", "view"):
+        raise OptionError(f'binary must be "copy" or "view", not {binary!r}')
+    schema = _chosen(columns)
+    return viewed_schema(schema) if binary == "view" else schema
+
+
+def _chosen(columns: Sequence[str] | None) -> pa.Schema:
     if columns is None:
         return SCHEMA
     unknown = [name for name in columns if name not in _ALL.names]
@@ -101,3 +114,30 @@ def decoded_schema(schema: pa.Schema, is_ranged: bool) -> pa.Schema:
 
 def _missing(schema: pa.Schema, names: Sequence[str]) -> list[pa.Field]:
     return [_ALL.field(name) for name in names if name not in schema.names]
+
+
+def viewed_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with views for its columns of bytes."""
+    return _with_bytes(schema, pa.binary_view())
+
+
+def copied_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without views."""
+    return _with_bytes(schema, pa.binary())
+
+
+def has_views(schema: pa.Schema) -> bool:
+    """Return whether columns have views."""
+    return not schema.equals(copied_schema(schema))
+
+
+def _with_bytes(schema: pa.Schema, kind: pa.DataType) -> pa.Schema:
+    return pa.schema([field.with_type(_of_bytes(field.type, kind)) for field in schema])
+
+
+def _of_bytes(kind: pa.DataType, to: pa.DataType) -> pa.DataType:
+    if kind in (pa.binary(), pa.binary_view()):
+        return to
+    if not pa.types.is_list(kind):
+        return kind
+    return pa.list_(pa.struct([field.with_type(_of_bytes(field.type, to)) for field in kind.value_type]))

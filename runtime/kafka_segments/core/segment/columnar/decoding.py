@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from kafka_segments.core.native import kernels
 from kafka_segments.core.native.arena import Arena, ArenaPool, Lease, pool_of
-from kafka_segments.core.native.engine import Compiled
-from kafka_segments.core.segment.columnar.arrow_schema import stored_names
+from kafka_segments.core.native.engine import Compiled, address_of
+from kafka_segments.core.segment.columnar.arrow_schema import has_views, stored_names
 from kafka_segments.core.segment.columnar.record_columns import (
     ABSENT,
     LARGEST_CAPACITY,
@@ -31,6 +31,7 @@ from kafka_segments.core.segment.columnar.record_columns import (
     columns_of,
     take_batch,
 )
+from kafka_segments.core.segment.columnar.viewed_bytes import ViewedBytes, copied
 from kafka_segments.core.segment.records.batch_records import RecordPlace
 
 __all__ = ["RecordDecoder", "Spans", "Stop"]
@@ -75,12 +76,16 @@ class RecordDecoder:
     ) -> None:
         self._schema = schema
         self.max_items = max_items
-        columns = columns_of(module.RECORD_COLUMNS, module.RECORD_NONES)
+        self._viewed = ViewedBytes() if has_views(schema) else None
+        is_viewed = self._viewed is not None
+        columns = columns_of(module.RECORD_COLUMNS, module.RECORD_NONES, has_views=is_viewed)
         wanted = stored_names(schema)
         self._columns = [column for column in columns if column.name in wanted]
         by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
         self._fields = [by_name.get(name, ABSENT) for name in wanted]
         options = {name: name in wanted for name in _options_of(module.decoder)}
+        if "views" in options:
+            options["views"] = is_viewed
         self.state = np.zeros(_NUM_STATE, np.int64)
         self._native = Compiled(module.decoder, **options)
         self._native.set("state", self.state)
@@ -100,18 +105,21 @@ class RecordDecoder:
 
     def decode(
         self,
-        data: tuple[int, int],
+        data: memoryview,
         batches: tuple[int, int],
         spans: Spans,
         fused: Callable[[], int] | None = None,
+        *,
+        is_lent: bool = False,
     ) -> Generator[pa.RecordBatch, None, Stop | None]:
         """Decode the records of some batches; yields what is full, and keeps the rest for `flush`.
 
         Args:
-            data: address and size of the bytes that hold the records.
+            data: the bytes that hold the records; views of them hold its memory.
             batches: address and length of the scan's table.
             spans: in `data`, and in the table.
             fused: calls the decoder instead of this, fills `spans`, and says in the state how many there are.
+            is_lent: whether `data` is memory of the caller, see `ViewedBytes`.
 
         Returns:
             None if all was decoded; else where it stopped: before a record that is damaged or too large for
@@ -120,11 +128,15 @@ class RecordDecoder:
         state = self.state
         state[kernels.BATCH] = state[kernels.RECORD] = 0
         state[kernels.NUM_BATCHES] = len(spans) if fused is None else 0
-        self._native.place("data", *data)
+        self._native.place("data", address_of(data), len(data))
         self._native.place("batches", *batches)
         self._native.set("spans", spans)
+        if self._viewed is not None and self.num_rows and self._viewed.is_full(0 if is_lent else len(data)):
+            yield self._flush()
         while True:
             self._ensure_arena()
+            if self._viewed is not None:
+                state[kernels.BUFFER] = self._viewed.number_of(data, is_lent=is_lent)
             status = self.run() if fused is None else fused()
             if status == kernels.DONE:
                 return None
@@ -172,13 +184,26 @@ class RecordDecoder:
     def _flush(self) -> pa.RecordBatch:
         assert self._lease is not None
         numbers = self.state.tolist()
-        batch = take_batch(self._fields, self._schema, self._lease, numbers)
+        if self._viewed is None:
+            batch = take_batch(self._fields, self._schema, self._lease, numbers)
+        else:
+            batch = self._take_views(self._lease, self._viewed, numbers)
         if not self._has_refused:
             # Sound records left everything as it was before, but for the bits of nulls, which are counted.
             changed = frozenset(name for one in self._columns for name in one.changed(numbers))
             self._lease.arena.dirty = changed
         self._lease = None
         return batch
+
+    def _take_views(self, lease: Lease, viewed: ViewedBytes, numbers: list[int]) -> pa.RecordBatch:
+        """Return a batch with views; with bytes of its own if it would hold too much."""
+        num_viewed = sum(column.num_viewed(numbers) for column in self._columns)
+        num_views = numbers[kernels.RECORD_ROW] * len(self._columns)
+        is_copied = viewed.is_too_much(num_viewed, num_views)
+        buffers = viewed.take() if num_viewed else []
+        viewed.clear()
+        batch = take_batch(self._fields, self._schema, lease, numbers, buffers)
+        return copied(batch) if is_copied and num_viewed else batch
 
     def _stop(self, span: Spans, batch: int) -> Stop:
         """Return where the decoder stopped in a batch that it could not decode to its end."""

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from kafka_segments.core.codecs import CODEC_NAMES, Direct, decompress, direct_codec
 from kafka_segments.core.codecs.bounds import ALWAYS_ALLOWED, content_bound
 from kafka_segments.core.native.arena import Scratch
-from kafka_segments.core.native.engine import address_of
 from kafka_segments.core.segment.columnar.codec_loops import new_loop
 from kafka_segments.errors import DecompressionError
 
@@ -35,21 +34,18 @@ class PlainRecords:
 
     Args:
         max_decompressed: bytes that one payload may decompress to.
+        keeps: whether contents stay as they are while they are referenced.
 
     Attributes:
-        view: the content of the last `fill`.
+        view: the content of the last `fill`; valid until the next one, unless `keeps` is set.
     """
 
-    def __init__(self, max_decompressed: int) -> None:
+    def __init__(self, max_decompressed: int, *, keeps: bool = False) -> None:
         self._max_decompressed = max_decompressed
+        self._keeps, self._used = keeps, 0
         self._scratch: Scratch | None = None
         self._ways: dict[tuple[str, bool], _Way | None] = {}
         self.view = memoryview(b"")
-
-    @property
-    def data(self) -> tuple[int, int]:
-        """Address and size of `view`."""
-        return address_of(self.view), len(self.view)
 
     def fill(self, window: memoryview, codec: int, places: Any, magic: int = 2) -> int:
         """Decompress payloads, one at least.
@@ -69,17 +65,27 @@ class PlainRecords:
             MissingCodecError: the codec's package is not installed.
         """
         name = _name(codec)
-        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
-        target = scratch.view[: min(len(scratch.view), self._max_decompressed, _LARGEST_BUFFER)]
         way = self._way(name, magic)
-        num_done, size = (0, 0) if way is None else way(window, places, target, _LEN_TOGETHER)
-        if num_done:
-            self.view = target[:size]
-            return num_done
+        while way is not None:
+            target = self._target()
+            num_done, size = way(window, places, target, _LEN_TOGETHER)
+            if num_done:
+                self.view = target[:size]
+                self._used += size if self._keeps else 0
+                return num_done
+            if self._used == 0:
+                break
+            self._scratch, self._used = None, 0  # it did not fit behind the others, or not at all
         start, end = places[0].tolist()
         self._fill_alone(name, window[start:end], magic)
         places[0] = 0, len(self.view)
         return 1
+
+    def _target(self) -> memoryview:
+        """Memory for contents."""
+        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
+        most = min(self._max_decompressed, _LARGEST_BUFFER)
+        return scratch.view[self._used : min(len(scratch.view), self._used + most)]
 
     def _way(self, name: str, magic: int) -> _Way | None:
         key = name, magic == 0
@@ -93,7 +99,8 @@ class PlainRecords:
         self.view = memoryview(decompress(name, payload, max_size=max_size, magic=magic))
         size = len(self.view)
         if _LEN_BUFFER < size <= _LARGEST_BUFFER // 2:
-            self._scratch = Scratch(1 << (2 * size).bit_length())  # the next one is likely to be as large
+            # The next one is likely to be as large.
+            self._scratch, self._used = Scratch(1 << (2 * size).bit_length()), 0
 
 
 def _directly(

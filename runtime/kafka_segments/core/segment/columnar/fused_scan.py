@@ -202,9 +202,11 @@ class FusedScan:
         """
         state = self._state
         state[LENGTH], state[IS_OVER] = len_window, 0
-        self._loop.set("data", self._headers.window)
-        data = self._headers.address, len(self._headers.window)
-        stopped = yield from self._decoder.decode(data, self._headers.table, self._spans, self._loop)
+        self._loop.place("data", self._headers.address, len(self._headers.window))
+        data, is_lent = memoryview(self._headers.window), self._headers.is_lent
+        stopped = yield from self._decoder.decode(
+            data, self._headers.table, self._spans, self._loop, is_lent=is_lent
+        )
         self.num_decoded = int(self._decoder.state[BATCH]) if stopped is None else stopped.batch
         self.stop = None if stopped is None else stopped.start
         return int(state[STATUS])

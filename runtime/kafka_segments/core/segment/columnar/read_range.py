@@ -19,6 +19,7 @@ from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.core.segment.columnar.viewed_bytes import rows_where
 from kafka_segments.core.segment.scan.entry_rows import row_of
 from kafka_segments.core.segment.scan.entry_scan import Scan
 from kafka_segments.core.segment.scan.entry_table import EntryTable
@@ -86,12 +87,8 @@ class OffsetRange:
             inside &= offsets >= self.start
         if self.end is not None:
             inside &= offsets < self.end
-        rows = np.flatnonzero(inside)
-        if len(rows):
-            first, last = int(rows[0]), int(rows[-1])
-            kept = batch.select(names)
-            is_run = last - first + 1 == len(rows)
-            yield kept.slice(first, len(rows)) if is_run else kept.filter(pa.array(inside))
+        if inside.any():
+            yield rows_where(batch.select(names), inside)
 
 
 class Ending:

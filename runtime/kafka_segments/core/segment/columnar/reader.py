@@ -20,7 +20,7 @@ import pyarrow as pa
 from kafka_segments.core.codecs.bounds import is_trusted
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.core.io.storage import Source
-from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema
+from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema, has_views
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
 from kafka_segments.core.segment.columnar.fused_scan import FusedScan
@@ -88,8 +88,9 @@ class ColumnarReader:
         self._bounds = start, end
         self._is_bounded = not is_trusted(max_decompressed)
         self._check_crc = check_crc
+        keeps = has_views(schema)
         self._headers = HeaderScan(
-            source, module, check_crc=check_crc, end_position=read_range.end_position or None
+            source, module, check_crc=check_crc, end_position=read_range.end_position or None, keeps=keeps
         )
         self._scan = Scan(
             source,
@@ -104,12 +105,12 @@ class ColumnarReader:
         self._headers.compile()
         self._exact = ExactRecords(
             self._scan,
-            columns=schema.names,
+            schema=schema,
             offsets=self._range,
             check_crc=check_crc,
             max_decompressed=max_decompressed,
         )
-        self._plain = PlainRecords(max_decompressed)
+        self._plain = PlainRecords(max_decompressed, keeps=keeps)
         self._decoded = decoded_schema(schema, bool(self._range))
         # Whether rows that wait may be out of the range. Of a part, the entries on either side are looked
         # at by others too, which go by their headers as well: so each record comes once, whatever it says.
@@ -285,12 +286,14 @@ class ColumnarReader:
             return (yield from self._decode_compressed(decoder, entries, rows))
         if kind == kinds_of.WRAPPED:
             return (yield from self._decode_wrapped(decoder, entries, rows))
-        data = self._headers.address, len(self._headers.window)
         spans = entries.spans(rows, self._headers.window_position)
-        return (yield from self._decode_spans(decoder, data, spans))
+        data, is_lent = memoryview(self._headers.window), self._headers.is_lent
+        return (yield from self._decode_spans(decoder, data, spans, is_lent=is_lent))
 
-    def _decode_spans(self, decoder: RecordDecoder, data: tuple[int, int], spans: Any) -> _Steps:
-        steps = decoder.decode(data, self._headers.table, spans)
+    def _decode_spans(
+        self, decoder: RecordDecoder, data: memoryview, spans: Any, *, is_lent: bool = False
+    ) -> _Steps:
+        steps = decoder.decode(data, self._headers.table, spans, is_lent=is_lent)
         if decoder is self._decoder:
             return (yield from self._chosen(steps))
         return returned(steps)
@@ -306,7 +309,7 @@ class ColumnarReader:
             except KafkaFormatError:
                 return done, RecordPlace()
             spans[done:following, :2] = places[done:following]
-            refused = yield from self._decode_spans(decoder, self._plain.data, spans[done:following])
+            refused = yield from self._decode_spans(decoder, self._plain.view, spans[done:following])
             if refused is not None:
                 return done + refused[0], refused[1]
             done = following
@@ -333,7 +336,7 @@ class ColumnarReader:
             appended = times[these] if magic and columns["timestamp_type"][done] else None
             batches = self._headers.table
             steps = unwrapping.run(
-                self._plain.data,
+                self._plain.view,
                 contents[:num_plain],
                 batches,
                 rows[these],

@@ -67,6 +67,7 @@ class Column:
         slot: where the decoder's state counts what is used: bytes and nulls, or items.
         members: of a list of structs.
         none: the number that stands for none.
+        has_views: whether bytes are views into memory that the decoder does not fill.
     """
 
     name: str
@@ -75,12 +76,16 @@ class Column:
     slot: int
     members: tuple[Column, ...] = ()
     none: int | None = None
+    has_views: bool = False
 
     def arrays(self, capacity: Capacity) -> Iterator[Array]:
         """Its arrays."""
         if self.kind == "binary":
-            yield Array(f"{self.path}_offsets", 4, capacity.num_rows + 1, first=0)
-            yield Array(f"{self.path}_bytes", 1, capacity.num_bytes + COPY_SLACK)
+            if self.has_views:
+                yield Array(f"{self.path}_views", 1, kernels.LEN_VIEW * capacity.num_rows)
+            else:
+                yield Array(f"{self.path}_offsets", 4, capacity.num_rows + 1, first=0)
+                yield Array(f"{self.path}_bytes", 1, capacity.num_bytes + COPY_SLACK)
             # All set: the decoder clears the bits of nulls.
             yield Array(f"{self.path}_validity", 1, capacity.num_rows // 8 + 1, fill=0xFF)
         elif self.members:
@@ -91,19 +96,30 @@ class Column:
         else:
             yield Array(f"{self.path}_values", _WIDTHS[self.kind], capacity.num_rows)
 
-    def take(self, kind: Any, lease: Lease, state: list[int], num_rows: int) -> pa.Array:
-        """Return the column as an Arrow array of type `kind`."""
+    def take(
+        self, kind: Any, lease: Lease, state: list[int], num_rows: int, viewed: Sequence[pa.Buffer]
+    ) -> pa.Array:
+        """Return the column as an Arrow array of type `kind`; `viewed` is what views are of."""
         if self.members:
-            return self._take_list(kind, lease, state, num_rows)
+            return self._take_list(kind, lease, state, num_rows, viewed)
         if self.kind == "binary":
             num_bytes, num_nulls = state[self.slot], state[self.slot + 1]
-            validity = self._buffer(lease, "validity", num_rows // 8 + 1) if num_nulls else None
-            offsets = self._buffer(lease, "offsets", 4 * (num_rows + 1))
-            buffers = [validity, offsets, self._buffer(lease, "bytes", num_bytes)]
+            buffers = [self._buffer(lease, "validity", num_rows // 8 + 1) if num_nulls else None]
+            if self.has_views:
+                buffers += [self._buffer(lease, "views", kernels.LEN_VIEW * num_rows), *viewed]
+            else:
+                buffers.append(self._buffer(lease, "offsets", 4 * (num_rows + 1)))
+                buffers.append(self._buffer(lease, "bytes", num_bytes))
             # Of rows that were taken back the nulls are counted too: Arrow counts again if it has to.
             return pa.Array.from_buffers(kind, num_rows, buffers, -1 if num_nulls else 0)
         values = self._buffer(lease, "values", _WIDTHS[self.kind] * num_rows)
         return pa.Array.from_buffers(kind, num_rows, [None, values], 0)
+
+    def num_viewed(self, state: list[int]) -> int:
+        """How many bytes its views refer to."""
+        if self.kind == "binary":
+            return state[self.slot]
+        return sum(member.num_viewed(state) for member in self.members)
 
     def changed(self, state: list[int]) -> Iterator[str]:
         """The arrays that are not as before any more, as far as it matters: validity, where nulls were."""
@@ -112,12 +128,14 @@ class Column:
         for member in self.members:
             yield from member.changed(state)
 
-    def _take_list(self, kind: Any, lease: Lease, state: list[int], num_rows: int) -> pa.Array:
+    def _take_list(
+        self, kind: Any, lease: Lease, state: list[int], num_rows: int, viewed: Sequence[pa.Buffer]
+    ) -> pa.Array:
         num_items = state[self.slot]
         struct = kind.value_type
         if num_items:
             members = [
-                member.take(struct.field(at).type, lease, state, num_items)
+                member.take(struct.field(at).type, lease, state, num_items, viewed)
                 for at, member in enumerate(self.members)
             ]
             items = pa.Array.from_buffers(struct, num_items, [None], 0, children=members)
@@ -135,7 +153,9 @@ class Absent:
 
     none: int | None = None
 
-    def take(self, kind: Any, _lease: Lease, _state: list[int], num_rows: int) -> pa.Array:
+    def take(
+        self, kind: Any, _lease: Lease, _state: list[int], num_rows: int, _viewed: Sequence[pa.Buffer]
+    ) -> pa.Array:
         """Return the column as an Arrow array of type `kind`."""
         if not pa.types.is_list(kind):
             return pa.nulls(num_rows, kind)
@@ -152,12 +172,15 @@ def _nothing(kind: Any) -> pa.Array:
     return pa.nulls(0, kind)  # pa.array would import pandas
 
 
-def columns_of(described: Sequence[Any], nones: Mapping[str, int] | None = None) -> tuple[Column, ...]:
+def columns_of(
+    described: Sequence[Any], nones: Mapping[str, int] | None = None, *, has_views: bool = False
+) -> tuple[Column, ...]:
     """Return the columns of a generated module's `RECORD_COLUMNS`, with their slots in the state.
 
     Args:
         described: the columns.
         nones: its `RECORD_NONES`, the numbers that stand for none.
+        has_views: whether bytes are views.
     """
     numbers = nones or {}
     slot = kernels.COLUMNS
@@ -168,13 +191,17 @@ def columns_of(described: Sequence[Any], nones: Mapping[str, int] | None = None)
         own, path = slot, f"{prefix}{name}"
         slot += 1 if members else 2 * (kind == "binary")
         nested = tuple(column(member, f"{path}_") for member in members)
-        return Column(name, path, kind, own, nested, None if prefix else numbers.get(name))
+        return Column(name, path, kind, own, nested, None if prefix else numbers.get(name), has_views)
 
     return tuple(column(description, "") for description in described)
 
 
 def take_batch(
-    columns: Sequence[Column | Absent], schema: Any, lease: Lease, state: list[int]
+    columns: Sequence[Column | Absent],
+    schema: Any,
+    lease: Lease,
+    state: list[int],
+    viewed: Sequence[pa.Buffer] = (),
 ) -> pa.RecordBatch:
     """Return what has been decoded as an Arrow batch; its buffers hold the lease.
 
@@ -183,11 +210,12 @@ def take_batch(
         schema: of the batch. Numbers that may be null are so where a column has what stands for none.
         lease: of the arena with the columns' arrays.
         state: the decoder's.
+        viewed: the buffers that views are of.
     """
     num_rows = state[kernels.RECORD_ROW]
     arrays = []
     for column, field in zip(columns, schema, strict=True):
-        array = column.take(field.type, lease, state, num_rows)
+        array = column.take(field.type, lease, state, num_rows, viewed)
         if field.nullable and column.none is not None:
             array = _with_nulls(array, column.none)
         arrays.append(array)

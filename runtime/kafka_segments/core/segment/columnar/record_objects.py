@@ -78,9 +78,8 @@ class RowDecoder:
             return RecordPlace()
         head = row_of(batch, kafka_log_segment).memory
         spans = np.array([[0, len(payload), 0]], np.int64)
-        data = pa.py_buffer(payload).address, len(payload)
         bases = np.array([batch.base_offset or 0])
-        steps = self._decoder.decode(data, (address_of(head), len(head)), spans)
+        steps = self._decoder.decode(memoryview(payload), (address_of(head), len(head)), spans)
         stopped = yield from _flushed(self._decoder, steps, lambda _start, count: np.repeat(bases, count))
         return None if stopped is None else stopped.start
 
@@ -109,7 +108,7 @@ class RowDecoder:
         if spans[0, 0] < 0 or spans[-1, 1] > size:
             return
         decoder = self._decoder if batch.magic >= 2 else self._messages
-        data = address_of(memoryview(walk.window)), size
+        data = memoryview(walk.window)
         steps = decoder.decode(data, (address_of(table.memory), len(table.memory)), spans)
         bases = np.repeat(table.column("base_offset")[rows], counts)
         found: list[Body] = []

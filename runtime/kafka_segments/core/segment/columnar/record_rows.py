@@ -39,7 +39,7 @@ class ExactRecords:
 
     Args:
         scan: reads the payloads, and records sound batches.
-        columns: names of the columns.
+        schema: the columns.
         offsets: only records in this range.
         check_crc: verify the checksums of messages in a wrapper.
         max_decompressed: bytes that one batch may decompress to.
@@ -49,13 +49,13 @@ class ExactRecords:
         self,
         scan: Scan,
         *,
-        columns: Sequence[str],
+        schema: pa.Schema,
         offsets: OffsetRange,
         check_crc: bool,
         max_decompressed: int,
     ) -> None:
         self._scan = scan
-        self._columns = columns
+        self._schema = schema
         self._offsets = offsets
         self._check_crc = check_crc
         self._max_decompressed = max_decompressed
@@ -75,7 +75,8 @@ class ExactRecords:
         records = self._records(batch, start, damages)
         if is_strict or not self._offsets.covers(batch):
             records = (record for record in records if self._offsets.holds(record.offset))
-        yield from record_batches(records, columns=self._columns, batch=batch)
+        for rows in record_batches(records, columns=self._schema.names, batch=batch):
+            yield rows.cast(self._schema)  # to views, if it has these
         yield from damages
 
     def _records(self, batch: Batch, start: RecordPlace, damages: list[Damage]) -> Iterator[Record]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, report_damage
-from kafka_segments.core.segment.columnar.arrow_schema import schema_of
 from kafka_segments.core.segment.columnar.reader import Event
 from kafka_segments.errors import OptionError
 
@@ -18,18 +17,18 @@ __all__ = ["check_offsets", "only_records"]
 
 def only_records(
     events: Iterable[Event],
-    columns: Sequence[str] | None,
+    schema: pa.Schema,
     offsets: tuple[int | None, int | None],
     on_damage: OnDamage,
 ) -> pa.RecordBatchReader:
     """Yield the Arrow batches among events; damage in the offsets is handled as `on_damage` says.
 
     Raises:
-        OptionError: an unknown column, or an invalid `on_damage`.
+        OptionError: an invalid `on_damage`.
     """
     check_on_damage(on_damage)
     batches = _batches(events, on_damage, offsets)
-    return pa.RecordBatchReader.from_batches(schema_of(columns), batches)
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def _batches(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.core.native.engine import Compiled
+from kafka_segments.core.native.engine import Compiled, address_of
 from kafka_segments.core.native.kernels import (
     AT,
     BATCH,
@@ -179,7 +179,7 @@ class Unwrapping:
 
     def run(
         self,
-        data: tuple[int, int],
+        data: memoryview,
         places: Any,
         batches: tuple[int, int],
         rows: Any,
@@ -190,7 +190,7 @@ class Unwrapping:
         """Decode the messages of wrappers, from the first on, as far as all is as usual.
 
         Args:
-            data: address and size of the bytes that hold the wrappers' values, decompressed.
+            data: the bytes that hold the wrappers' values, decompressed.
             places: int64, two columns: where each value is in them.
             batches: address and length of the scan's table.
             rows: int64: where in that table each wrapper stands.
@@ -217,9 +217,9 @@ class Unwrapping:
         wrapper = int(np.searchsorted(firsts, message, "right")) - 1
         return wrapper, message - int(firsts[wrapper])
 
-    def _find(self, data: tuple[int, int], places: Any, batches: tuple[int, int], rows: Any) -> int:
+    def _find(self, data: memoryview, places: Any, batches: tuple[int, int], rows: Any) -> int:
         """Fill table and spans; returns of how many wrappers."""
-        self._scanner.place("data", *data)
+        self._scanner.place("data", address_of(data), len(data))
         self._unwrap.set("places", places)
         self._unwrap.place("batches", *batches)
         self._unwrap.set("wrappers", rows)

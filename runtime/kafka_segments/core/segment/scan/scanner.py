@@ -29,6 +29,7 @@ from kafka_segments.core.segment.scan.entry_table import EntryTable
 from kafka_segments.core.segment.scan.window_run import (
     END,
     FILE,
+    IS_GROWING,
     LEN_RUN,
     LEN_RUN_WINDOW,
     NUM_WINDOWS,
@@ -76,6 +77,7 @@ class HeaderScan:
         len_window: bytes of a window that has to be read, unless one entry takes more; None is 4 MiB.
         max_window: bytes that an entry may have to be read whole; larger ones are left to the caller.
         reads_on: whether a scan may go over several windows, of which `window` is the last one.
+        keeps: whether windows stay as they are while they are referenced.
 
     Attributes:
         windows: of a fused loop that reads by itself; see `window_run`.
@@ -96,6 +98,7 @@ class HeaderScan:
         len_window: int | None = None,
         max_window: int | None = None,
         reads_on: bool = False,
+        keeps: bool = False,
     ) -> None:
         self._source, self._module = source, module
         self._max_window = source.size if max_window is None else max_window
@@ -121,7 +124,8 @@ class HeaderScan:
         self.window_position = 0
         self.windows = _zeros(NUM_WINDOWS)
         self.windows[FILE] = -1
-        self._can_lend, self._reads_on = True, reads_on
+        self._can_lend, self._reads_on, self._keeps = True, reads_on and not keeps, keeps
+        self.windows[IS_GROWING] = keeps
         self._loop: WindowLoop | None = None
 
     def _set_arrays(self) -> None:
@@ -144,6 +148,11 @@ class HeaderScan:
             )
             self._set_arrays()
         return self._compiled
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether `window` is memory of the caller."""
+        return self._source.is_memory
 
     @property
     def address(self) -> int:
@@ -277,17 +286,21 @@ class HeaderScan:
         """Prepare windows that compiled code reads by itself, from a position on; return whether it may."""
         if not (self._can_lend and self.can_fuse) or size < LEN_RUN_WINDOW:
             return False
-        size = min(LEN_RUN if self._end_position is None else size, self._source.size - position)
+        if self._end_position is None and not self._keeps:
+            size = LEN_RUN
+        size = min(size, self._source.size - position)
         self.windows[FILE], self.windows[END] = lend_file(self._source, position, size), position + size
         return self.windows[FILE] >= 0
 
     def _scan_windows(self, position: int, fused: FusedLoop | None) -> Generator[Any, None, int]:
         """Scan windows that compiled code reads; return the scanner's last status."""
-        self.window = self._buffer_of(LEN_RUN_WINDOW)
+        self.window = self._buffer_of(self._len_window if self._keeps else LEN_RUN_WINDOW)
         compiled = self.compile()
         compiled.set("data", self.window)
         self._begin(position)
-        self._state[kernels.WINDOW], self._state[kernels.LEN_WINDOW] = -1, 0  # nothing is in it yet
+        self._state[kernels.LEN_WINDOW] = 0  # nothing is in it yet
+        if not self._keeps:
+            self._state[kernels.WINDOW] = -1
         if fused is not None:
             status = yield from fused.run(0)
         else:
@@ -316,6 +329,8 @@ class HeaderScan:
 
     def _buffer_of(self, size: int) -> memoryview:
         """Memory of this scanner, of so many bytes."""
+        if self._keeps:
+            self._release()
         if size > len(self._buffer):
             if self._compiled is not None and self._scratch is None and size <= self._len_window:
                 self._scratch = Scratch(self._len_window)  # used again by later scanners
@@ -323,6 +338,11 @@ class HeaderScan:
             else:
                 self._buffer = memoryview(bytearray(size))
         return self._buffer[:size]
+
+    def _release(self) -> None:
+        """Refer to the last window no more, so that its memory is used again if nothing else does."""
+        self._scratch, self._buffer, self.window = None, memoryview(b""), b""
+        self._run.set("data", self.window)
 
     def _begin(self, position: int) -> None:
         state = self._state

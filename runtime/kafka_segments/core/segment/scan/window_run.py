@@ -2,7 +2,8 @@
 
 Strategy: a window that was just read is in the CPU's second cache if it is small, but then a call from Python
 for each would cost more than it saves. So Python says how far a scan may go, and the loop reads what is next
-when all of a window has been scanned. What cannot be read so is left to Python, which finds out why.
+when all of a window has been scanned: a window in its place, or a next part of a window that is kept. What
+cannot be read so is left to Python, which finds out why.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kafka_segments.core.native.kernels import (
     WINDOW,
     Bytes,
     Longs,
+    length,
     load,
     read_at,
     store,
@@ -25,9 +27,10 @@ from kafka_segments.core.segment.scan.native_chain import FIRST, NUM_CHAINED, ch
 
 __all__ = ["END", "FILE", "LEN_RUN", "LEN_RUN_WINDOW", "NUM_WINDOWS", "WindowLoop", "read_on", "window_loop"]
 
-FILE, END = range(2)
-"""Slots of `windows`: a descriptor, -1 for none; and the position from which on no window begins."""
-NUM_WINDOWS = 2
+FILE, END, IS_GROWING = range(3)
+"""Slots of `windows`: a descriptor, -1 for none; the position from which on nothing is read; whether a window
+is kept, and what is read is appended to it."""
+NUM_WINDOWS = 3
 
 LEN_RUN = 32 << 20
 """Bytes that are scanned before Python goes on, which gives back pages of the page cache."""
@@ -35,15 +38,24 @@ LEN_RUN_WINDOW = 256 << 10
 
 
 def read_on(windows: Longs, scan: Longs, data: Bytes) -> bool:
-    """Read the next window, from the first entry on that is not whole in this one; return whether it was."""
-    at = load(scan, AT)
-    if load(windows, FILE) < 0 or at == load(scan, WINDOW) or at >= load(windows, END):
+    """Read the next window, from the first entry on that is not whole in this one, or let the window grow.
+
+    Returns:
+        Whether bytes were read.
+    """
+    window, start, size = load(scan, AT), 0, length(data)
+    if load(windows, IS_GROWING) != 0:
+        window, start = load(scan, WINDOW), load(scan, LEN_WINDOW)
+        size = min(LEN_RUN_WINDOW, size - start)
+    elif window == load(scan, WINDOW):
         return False
-    size = read_at(load(windows, FILE), at, data)
+    if load(windows, FILE) < 0 or size == 0 or window + start >= load(windows, END):
+        return False
+    size = read_at(load(windows, FILE), window + start, data, start, size)
     if size <= 0:
         return False
-    store(scan, WINDOW, at)
-    store(scan, LEN_WINDOW, size)
+    store(scan, WINDOW, window)
+    store(scan, LEN_WINDOW, start + size)
     return True
 
 

@@ -124,15 +124,17 @@ class FoldingDecoder(RecordDecoder):
 
     def decode(
         self,
-        data: tuple[int, int],
+        data: memoryview,
         batches: tuple[int, int],
         spans: Spans,
         fused: Callable[[], int] | None = None,
+        *,
+        is_lent: bool = False,
     ) -> Generator[pa.RecordBatch, None, Stop | None]:
         """Decode and fold the records of some batches; see `RecordDecoder.decode`."""
         self._loop.place("batches", *batches)
         self._loop.set("spans", spans)
-        return super().decode(data, batches, spans, fused)
+        return super().decode(data, batches, spans, fused, is_lent=is_lent)
 
     def run(self) -> int:
         """Call the compiled loop."""

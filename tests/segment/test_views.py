@@ -1,0 +1,172 @@
+"""Columns of views: the same bytes, not copied, and no more memory held than documented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.made.build import batch, record
+
+from kafka_segments import open_partition, open_segment, read_table, scan
+from kafka_segments.core.segment.columnar.arrow_schema import copied_schema, viewed_schema
+from kafka_segments.core.segment.columnar.viewed_bytes import rows_where
+from kafka_segments.core.segment.table import SCHEMA
+from kafka_segments.errors import OptionError
+
+VALUE = b"a value of more than twelve bytes, number "
+NAME = "00000000000000000000.log"
+
+
+def segment_of(num_batches: int, value: bytes = VALUE, codec: int = 0, **more: Any) -> bytes:
+    """Batches of 50 records; of zstd if `codec` is 4."""
+    found = []
+    for at in range(0, 50 * num_batches, 50):
+        records = [record(n, b"k%d" % n, value + b"%d" % n, [(b"a header", value)]) for n in range(50)]
+        more |= {"count": 50, "last_offset_delta": 49}
+        if codec:
+            zstandard = pytest.importorskip("zstandard")
+            more |= {"payload": zstandard.ZstdCompressor().compress(b"".join(records)), "attributes": codec}
+            records = []
+        found.append(batch(at, records, **more))
+    return b"".join(found)
+
+
+def column_addresses(column: pa.Array) -> Iterator[tuple[int, int]]:
+    """Address and size of the memory that views refer to."""
+    for buffer in column.buffers()[2:]:
+        yield buffer.address, buffer.size
+
+
+def lies_in(column: pa.Array, data: bytes) -> bool:
+    """Whether all that views refer to is in some memory."""
+    start = pa.py_buffer(data).address
+    places = list(column_addresses(column))
+    return bool(places) and all(start <= at and at + size <= start + len(data) for at, size in places)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "orders-0"
+    path.mkdir()
+    (path / NAME).write_bytes(segment_of(300))
+    return path
+
+
+def test_the_types_are_views() -> None:
+    schema = read_table(b"", binary="view").schema
+    assert schema == viewed_schema(SCHEMA)
+    assert copied_schema(schema) == SCHEMA
+    assert schema.field("key").type == schema.field("value").type == pa.binary_view()
+    header = schema.field("headers").type.value_type
+    assert [field.type for field in header] == [pa.binary_view()] * 2
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_views_are_of_the_same_bytes_as_copies(tmp_path: Path, codec: int) -> None:
+    data = segment_of(300, codec=codec)
+    path = tmp_path / NAME
+    path.write_bytes(data)
+    copies = read_table(data)
+    for source in (data, path):
+        views = read_table(source, binary="view")
+        views.validate(full=True)
+        assert views.cast(SCHEMA).equals(copies)
+
+
+def test_values_in_memory_are_where_they_were() -> None:
+    data = segment_of(300)
+    with open_segment(data) as segment:
+        batches = list(segment.read_batches(binary="view"))
+    assert sum(map(len, batches)) == 15_000
+    for one in batches:
+        assert lies_in(one.column("value"), data)
+        assert lies_in(one.column("headers").values.field("value"), data)
+
+
+def test_short_values_refer_to_nothing() -> None:
+    with open_segment(segment_of(3, value=b"short ")) as segment:
+        (one,) = segment.read_batches(binary="view")
+    assert not list(column_addresses(one.column("value")))
+    assert one.column("value")[149].as_py() == b"short 49"
+
+
+def test_polars_takes_views_without_a_copy() -> None:
+    polars = pytest.importorskip("polars")
+    data = segment_of(300)
+    with open_segment(data) as segment:
+        frame = polars.DataFrame(segment.read_batches(["value"], binary="view"))
+    newest = polars.CompatLevel.newest()
+    chunks = [chunk.to_arrow(compat_level=newest) for chunk in frame["value"].get_chunks()]
+    assert sum(map(len, chunks)) == 15_000
+    assert all(lies_in(chunk, data) for chunk in chunks)
+
+
+def test_the_sources_of_polars_and_duckdb_have_the_rows(folder: Path) -> None:
+    pytest.importorskip("polars")
+    pytest.importorskip("duckdb")
+    from kafka_segments.duckdb import relation
+    from kafka_segments.polars import scan_segments
+
+    values = scan(folder, columns=["value"]).read_all().column("value").to_pylist()
+    assert scan_segments(folder, columns=["value"]).collect()["value"].to_list() == values
+    assert [value for (value,) in relation(folder, columns=["value"]).fetchall()] == values
+    some = relation(folder, columns=["offset", "key", "value"]).filter("key = 'k7' and \"offset\" < 100")
+    assert some.fetchall() == [(7, b"k7", values[7]), (57, b"k7", values[57])]
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_a_kept_batch_holds_at_most_twice_its_bytes(tmp_path: Path, codec: int) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(segment_of(400, value=VALUE * 20, codec=codec))
+    for columns in (["key"], ["key", "offset"], ["headers"], ["value"], None):
+        with open_segment(path) as segment:
+            for one in segment.read_batches(columns, binary="view"):
+                held = {place for column in _leaves(one) for place in column_addresses(column)}
+                own = one.cast(copied_schema(one.schema)).nbytes + 16 * len(one)
+                assert sum(size for _at, size in held) <= 2 * own
+
+
+def _leaves(one: pa.RecordBatch) -> Iterator[pa.Array]:
+    for column in one.columns:
+        if pa.types.is_list(column.type):
+            yield from (column.values.field(name) for name in ("key", "value"))
+        elif column.type == pa.binary_view():
+            yield column
+
+
+def test_partitions_and_scans_have_views_too(folder: Path) -> None:
+    expected = read_table(folder / NAME)
+    with open_partition(folder) as partition:
+        assert partition.read_table(binary="view").cast(SCHEMA).equals(expected)
+    found = scan(folder, columns=SCHEMA.names, binary="view").read_all()
+    assert found.schema == viewed_schema(SCHEMA)
+    assert found.cast(SCHEMA).equals(expected)
+    some = scan(folder, columns=["offset", "value"], offsets=(7, 12), binary="view").read_all()
+    assert some.column("offset").to_pylist() == [7, 8, 9, 10, 11]
+    assert some.column("value").to_pylist() == expected.column("value")[7:12].to_pylist()
+
+
+def test_picked_rows_keep_their_bytes() -> None:
+    np: Any = pytest.importorskip("numpy")
+    with open_segment(segment_of(3)) as segment:
+        (one,) = segment.read_batches(binary="view")
+    values = one.column("value").to_pylist()
+    for wanted in ([], [5], [5, 6, 7], [1, 9, 100]):
+        mask = np.zeros(len(one), bool)
+        mask[wanted] = True
+        found = rows_where(one, mask)
+        assert found.schema == one.schema
+        assert found.column("value").to_pylist() == [values[at] for at in wanted]
+
+
+@pytest.mark.parametrize("wrong", ["views", "", None, 1])
+def test_another_way_is_an_error(folder: Path, wrong: Any) -> None:
+    with open_segment(b"") as segment, pytest.raises(OptionError, match="binary must be"):
+        segment.read_batches(binary=wrong)
+    with pytest.raises(OptionError, match="binary must be"):
+        scan(folder, binary=wrong)
+    with open_partition(folder) as partition, pytest.raises(OptionError, match="binary must be"):
+        partition.read_batches(binary=wrong)
