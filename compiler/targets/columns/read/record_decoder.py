@@ -373,6 +373,11 @@ def factory(writer: RecordDecoder, layout: SegmentLayout) -> tuple[list[str], li
     options = [f"{name}: bool" for name in [*names, *(["views"] if has_views else [])]]
     if has_views:
         copying = f"not views and ({copying})"
+    notes = (
+        ["Columns without an option are filled where their array has elements."] if writer.of_batch else []
+    )
+    if has_views:
+        notes.append("With `views`, bytes are views into `data`, the buffer `state[BUFFER]`.")
     arrays = [("data", "Bytes"), ("spans", "Longs"), ("batches", "Longs"), ("state", "Longs"), *writer.arrays]
     head = ["RECORD_COLUMNS = (", *(f"    {line}," for line in described(writer.columns)), ")"]
     head.append(nones(writer.columns))
@@ -383,16 +388,7 @@ def factory(writer: RecordDecoder, layout: SegmentLayout) -> tuple[list[str], li
         "    `spans` has three numbers for each batch: start and end of its records in `data`, and its row",
         f"    in `batches`, which has {layout.width} numbers a row. `state` has where to begin, what there",
         "    is room for and, in the end, where it stopped: see `_support`.",
-        *(
-            ["    Columns without an option are filled where their array has elements."]
-            if writer.of_batch
-            else []
-        ),
-        *(
-            ["    With `views`, bytes are views into `data`, the buffer `state[BUFFER]`."]
-            if has_views
-            else []
-        ),
+        *(f"    {note}" for note in notes),
         '    """',
         *([f"    copies = {copying}"] if copying else []),
         "",

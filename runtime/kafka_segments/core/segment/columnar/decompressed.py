@@ -75,7 +75,7 @@ class PlainRecords:
                 return num_done
             if self._used == 0:
                 break
-            self._scratch, self._used = None, 0  # it did not fit behind the others, or not at all
+            self._scratch, self._used = None, 0  # too large for the rest, or for all of it
         start, end = places[0].tolist()
         self._fill_alone(name, window[start:end], magic)
         places[0] = 0, len(self.view)

@@ -116,7 +116,7 @@ class Column:
         return pa.Array.from_buffers(kind, num_rows, [None, values], 0)
 
     def num_viewed(self, state: list[int]) -> int:
-        """How many bytes its views refer to."""
+        """Bytes that its views refer to."""
         if self.kind == "binary":
             return state[self.slot]
         return sum(member.num_viewed(state) for member in self.members)
