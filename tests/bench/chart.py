@@ -17,6 +17,7 @@ from tests.bench.goals import Row
 # Decoder -> label and colour; ours stands out, the peers are greys by language.
 BARS = {
     "columns": ("kafka-segments, columns", "#d9480f"),
+    "views": ("kafka-segments, views", "#ff922b"),
     "java-views": ("Java MemoryRecords, views", "#343a40"),
     "java-copied": ("Java MemoryRecords, copied", "#868e96"),
     "rust": ("Rust kafka-protocol", "#1971c2"),
@@ -33,7 +34,7 @@ ENCODER_BARS = {
     "aiokafka-builder": BARS["aiokafka"],
     "kafka-python-builder": BARS["kafka-python"],
 }
-LABELLED = ("columns", "java-views", "rust", "encoder", "java-builder", "rust-encoder")
+LABELLED = ("columns", "views", "java-views", "rust", "krabka", "encoder", "java-builder", "rust-encoder")
 WIDTH = 0.84 / len(BARS)
 
 

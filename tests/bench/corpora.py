@@ -4,6 +4,7 @@
 | corpus | records | batches | size |
 |---|---|---|---|
 | json170 | 16-byte keys, JSON values of about 170 bytes | 16 KiB | 256 MiB |
+| kib | 16-byte keys, JSON of 1 KiB | 16 KiB | 256 MiB |
 | small | no keys, 10-byte values | 1 MiB | 128 MiB |
 | headers | as json170, with 3 headers | 16 KiB | 128 MiB |
 | lz4, zstd, snappy, gzip | as json170 | 16 KiB before compression | 64 MiB before compression |
@@ -23,7 +24,7 @@ import random
 import shutil
 import struct
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ CODECS = ("lz4", "zstd", "snappy", "gzip")
 # producer's default (`batch.size`), and about the most that a broker takes (`max.message.bytes`).
 # aiokafka lets a batch be smaller than that, Kafka's builder as large: hence one byte more where it is asked.
 ENCODED = {"encode170": 16384, "encode170-1mib": MIB}
-NAMES = ("json170", "small", "headers", *CODECS, *ENCODED)
+NAMES = ("json170", "kib", "small", "headers", *CODECS, *ENCODED)
 HUGE = "huge"
 # What QUICK=1 leaves of every size.
 QUICK_FRACTION = 32
@@ -90,9 +91,17 @@ def rows_of(name: str, num_values: int = NUM_VALUES) -> Callable[[int], Row]:
         return lambda index: (None, b"%010d" % index, [])
     rng = random.Random(7)
     values = [json_value(rng, index) for index in range(num_values)]
+    if name == "kib":
+        return lambda index: (b"key-%012d" % (index % 100_000), kib_value(values, index), [])
     if name == "headers":
         return lambda index: (b"key-%012d" % (index % 100_000), values[index % num_values], headers_of(index))
     return lambda index: (b"key-%012d" % (index % 100_000), values[index % num_values], [])
+
+
+def kib_value(values: Sequence[bytes], index: int) -> bytes:
+    """A value of 1 KiB, of some that follow each other."""
+    following = b"".join(values[(index + number) % len(values)] for number in range(10))
+    return b"%d %b" % (index, following[: 1023 - len(str(index))])
 
 
 def headers_of(index: int) -> list[tuple[str, bytes]]:
@@ -235,10 +244,9 @@ class Maker:
             shutil.rmtree(older)
 
     def _make(self) -> Iterator[Corpus]:
-        plain = {}
-        for name, size, batch in (("json170", 256, 16384), ("small", 128, MIB), ("headers", 128, 16384)):
-            plain[name] = self._plain(name, size * MIB // self.fraction, batch)
-        yield from plain.values()
+        sizes = {"json170": (256, 16384), "kib": (256, 16384), "small": (128, MIB), "headers": (128, 16384)}
+        for name, (size, batch) in sizes.items():
+            yield self._plain(name, size * MIB // self.fraction, batch)
         source = self._plain("json170", 64 * MIB // self.fraction, 16384, file="json64")
         paths = {codec: self._path(codec) for codec in CODECS}
         made_by = recompress(source.path, paths)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from tests.bench import programs
 from tests.bench.corpora import CODECS, ENCODED, MIB, Corpus
 
-PLAIN = ("json170", "small", "headers")
+PLAIN = ("json170", "kib", "small", "headers")
 # What builds the program of those that are not Python, or says why it cannot be had.
 PROGRAMS: Mapping[str, Callable[[], programs.Program | programs.Missing]] = MappingProxyType(
     {
@@ -60,11 +60,14 @@ class Decoder:
 
 _ALL = (
     Decoder("columns", "ours, columns", "ours", "python"),
-    Decoder("java-views", "Java MemoryRecords, views, warm", "peer", "java", ("views", "true")),
+    Decoder("views", "ours, views", "ours", "python", compared="views"),
+    Decoder(
+        "java-views", "Java MemoryRecords, views, warm", "peer", "java", ("views", "true"), compared="views"
+    ),
     Decoder("java-copied", "Java MemoryRecords, bytes copied out", "peer", "java", ("copied", "true")),
     Decoder("java-file", "Java FileRecords", "peer", "java", ("file", "true"), compared="columns-file"),
     Decoder("rust", "Rust kafka-protocol", "peer", "kafka-protocol", ("decode",)),
-    Decoder("krabka", "Rust krabka-protocol, borrowed", "peer", "krabka-protocol"),
+    Decoder("krabka", "Rust krabka-protocol, borrowed", "peer", "krabka-protocol", compared="views"),
     Decoder("franz-go", "Go franz-go", "peer", "go"),
     Decoder(
         "librdkafka",
@@ -77,6 +80,7 @@ _ALL = (
     Decoder("aiokafka", "aiokafka (Cython)", "peer", "python", slice_bytes=32 * MIB, module="aiokafka"),
     Decoder("kafka-python", "kafka-python", "peer", "python", slice_bytes=4 * MIB, module="kafka"),
     Decoder("columns-file", "ours, columns, from the file", "ours", "python"),
+    Decoder("views-file", "ours, views, from the file", "ours", "python", compared="views"),
     Decoder("columns-no-crc", "ours, columns, CRC off", "ours", "python", corpora=PLAIN),
     Decoder(
         "java-views-no-crc",

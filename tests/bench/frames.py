@@ -1,10 +1,10 @@
 """Queries of polars over log directories, in a new process that prints JSON:
-`python -m tests.bench.frames HUGE LARGE RECORDS FOLDER`.
+`python -m tests.bench.frames HUGE KIB LARGE RECORDS FOLDER`.
 
-`HUGE` is a segment of small batches, which is given indexes. Counting reads nothing but headers, so it is
-measured with large batches: those of `LARGE`, a segment of so many records, repeated until reading headers
-takes more than planning. All are CPU seconds of the fastest of several passes in turns, with the files in the
-page cache.
+`HUGE` is a segment of small batches, and `KIB` one of larger values. They are given indexes. Counting reads
+nothing but headers, so it is measured with large batches: those of `LARGE`, a segment of so many records,
+repeated until reading headers takes more than planning. All are CPU seconds of the fastest of several passes
+in turns, with the files in the page cache.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PASSES = 3
 NUM_COPIES = 8
 
 
-def queries(huge: Path, large: Path) -> dict[str, Callable[[], Any]]:
-    """What is measured, by its name in the answer: over two log directories."""
+def queries(huge: Path, kib: Path, large: Path) -> dict[str, Callable[[], Any]]:
+    """What is measured, by its name in the answer: over three log directories."""
     import polars as pl
 
     everything, counted = ours.polars_frame(huge), ours.polars_frame(large)
@@ -37,6 +37,8 @@ def queries(huge: Path, large: Path) -> dict[str, Callable[[], Any]]:
         "all": everything.collect,
         "one_column": everything.select("key").collect,
         "one_percent": ours.polars_frame(huge, max_timestamp_skew=0).filter(within).collect,
+        "copies": lambda: ours.polars_frame_of_copies(kib),
+        "views": ours.polars_frame(kib).collect,
         "large_all": counted.collect,
         "count": counted.select(pl.len()).collect,
     }
@@ -52,12 +54,13 @@ def log_directory(folder: Path, segment: Path) -> Path:
     return folder / "salvaged" / "log"
 
 
-def measured(huge: Path, large: Path, num_large: int, folder: Path) -> dict[str, Any]:
+def measured(huge: Path, kib: Path, large: Path, num_large: int, folder: Path) -> dict[str, Any]:
     """The figures."""
-    linked, repeated = folder / "linked.log", folder / "repeated.log"
-    os.link(huge, linked)
-    corpora.repeat(large, repeated, NUM_COPIES, num_large)
-    works = queries(log_directory(folder / "huge", linked), log_directory(folder / "large", repeated))
+    segments = {name: folder / f"{name}.log" for name in ("huge", "kib", "large")}
+    os.link(huge, segments["huge"])
+    os.link(kib, segments["kib"])
+    corpora.repeat(large, segments["large"], NUM_COPIES, num_large)
+    works = queries(*(log_directory(folder / name, path) for name, path in segments.items()))
     num_rows = works["all"]().height
     best = dict.fromkeys(works, float("inf"))
     for _ in range(PASSES):
@@ -69,5 +72,6 @@ def measured(huge: Path, large: Path, num_large: int, folder: Path) -> dict[str,
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir=sys.argv[4]) as name:
-        print(json.dumps(measured(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), Path(name))))
+    *paths, num_records, parent = sys.argv[1:]
+    with tempfile.TemporaryDirectory(dir=parent) as name:
+        print(json.dumps(measured(*map(Path, paths), int(num_records), Path(name))))

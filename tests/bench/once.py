@@ -8,6 +8,7 @@
 | `memory` | as `stream`; memory after the import, and the peak |
 | `headers` | reads the headers of all batches, and plainly the pages that these are on, several times over |
 | `threads` | one thread reads the segment twice, two read it once each, several times over |
+| `threads_views` | the same with views |
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ LEN_HEADER = 61
 _SOME_BYTES = bytes(MIB)
 
 
-def num_rows(source: bytes | Path) -> int:
+def num_rows(source: bytes | Path, *, views: bool = False) -> int:
     """Stream a segment; return how many rows came."""
     total = 0
-    for batch in ours.arrow_batches(source):
+    for batch in ours.arrow_batches(source, views=views):
         total += batch.num_rows
         del batch  # or it would be there still while the next one is made
     return total
@@ -94,19 +95,27 @@ def read_pages(path: Path, positions: list[int]) -> None:
     os.close(descriptor)
 
 
-def threads(path: Path) -> dict[str, Any]:
+def threads(path: Path, *, views: bool = False) -> dict[str, Any]:
     """Seconds of two passes: by one thread, and by two at once. And what two threads are worth here: the same
     of work that needs neither memory nor Python, in turns with ours.
     """
     segment = path.read_bytes()
-    records = num_rows(segment)
-    works: dict[str, Callable[[], object]] = {"": lambda: num_rows(segment), "limit_": in_the_cache}
+    records = num_rows(segment, views=views)
+    works: dict[str, Callable[[], object]] = {
+        "": lambda: num_rows(segment, views=views),
+        "limit_": in_the_cache,
+    }
     found: dict[str, list[float]] = {}
     for _ in range(PASSES):
         for name, work in works.items():
             found.setdefault(f"{name}one", []).append(timed(work, work))
             found.setdefault(f"{name}two", []).append(timed(lambda work=work: in_two_threads(work)))
     return {"records": records, **{name: min(times) for name, times in found.items()}}
+
+
+def threads_views(path: Path) -> dict[str, Any]:
+    """The same with views."""
+    return threads(path, views=True)
 
 
 def in_the_cache() -> None:
@@ -133,7 +142,7 @@ def timed(*works: Callable[[], object]) -> float:
 
 
 WHAT: dict[str, Callable[[Path], dict[str, Any]]] = {
-    work.__name__: work for work in (stream, table, first, memory, headers, threads)
+    work.__name__: work for work in (stream, table, first, memory, headers, threads, threads_views)
 }
 
 if __name__ == "__main__":

@@ -26,10 +26,12 @@ CACHE_VARIABLE = "KAFKA_SEGMENTS_CACHE_DIR"
 Row = tuple[int, int, bytes | None, bytes | None, Sequence[tuple[Any, bytes | None]]]
 
 
-def arrow_batches(source: bytes | Path, *, check_crc: bool = True) -> Iterator[pa.RecordBatch]:
+def arrow_batches(
+    source: bytes | Path, *, check_crc: bool = True, views: bool = False
+) -> Iterator[pa.RecordBatch]:
     """All records of a segment as arrow batches with the columns of the checksum, one at a time."""
     with kafka_segments.open_segment(source, check_crc=check_crc) as segment:
-        yield from segment.read_batches(columns=list(COLUMNS))
+        yield from segment.read_batches(columns=list(COLUMNS), binary="view" if views else "copy")
 
 
 def one_arrow_batch(source: bytes) -> pa.RecordBatch:
@@ -72,6 +74,14 @@ def polars_frame(log_directory: Path, **options: Any) -> pl.LazyFrame:
     from kafka_segments.polars import scan_segments
 
     return scan_segments(log_directory, **options)
+
+
+def polars_frame_of_copies(log_directory: Path) -> pl.DataFrame:
+    """The same by copied columns, which polars is handed one arrow batch at a time."""
+    import polars as pl
+
+    batches = kafka_segments.scan(log_directory, binary="copy")
+    return pl.concat([pl.DataFrame(pl.from_arrow(batch, rechunk=False)) for batch in batches])
 
 
 def find_bytes(source: Path, needle: bytes) -> int:

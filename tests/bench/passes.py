@@ -41,7 +41,7 @@ CLIENTS = {
 }
 
 
-def columns(source: bytes | Path, *, check_crc: bool = True) -> Pass:
+def columns(source: bytes | Path, *, check_crc: bool = True, views: bool = False) -> Pass:
     """Our arrow batches, each added up and dropped."""
     from tests.bench import checksum, ours
 
@@ -50,7 +50,7 @@ def columns(source: bytes | Path, *, check_crc: bool = True) -> Pass:
         num_rows = total = 0
         consuming = 0.0
         started = now()
-        for batch in ours.arrow_batches(source, check_crc=check_crc):
+        for batch in ours.arrow_batches(source, check_crc=check_crc, views=views):
             began = now()
             total += checksum.of_batch(batch)
             num_rows += batch.num_rows
@@ -134,11 +134,12 @@ def decompress(segment: bytes) -> Pass:
 
 def make(name: str, path: Path, limit: int = 0) -> Pass:
     """The pass of a decoder by name over a file, or the first `limit` bytes of it."""
-    if name == "columns-file":
-        return columns(path)
+    views = name.startswith("views")
+    if name.endswith("-file"):
+        return columns(path, views=views)
     segment = cut(path.read_bytes(), limit)
-    if name in ("columns", "columns-no-crc"):
-        return columns(segment, check_crc=name == "columns")
+    if views or name.startswith("columns"):
+        return columns(segment, check_crc=not name.endswith("-no-crc"), views=views)
     if name in ("kaitai", "construct"):
         from tests.bench import ours
 

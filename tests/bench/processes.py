@@ -44,6 +44,12 @@ VERIFIED = {
     "gzip": "verify-gzip",
 }
 """Names of the figures of `verify`, by corpus."""
+THREADS = {
+    "two-threads": ("threads", "json170", "two threads against one"),
+    "two-threads-views": ("threads_views", "json170", "two threads against one, views"),
+    "two-threads-zstd": ("threads", "zstd", "two threads against one"),
+}
+"""Figures of threads: what `once` does, with which corpus, and a title."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,20 +142,21 @@ def whole_processes(corpus: Corpus, rounds: int) -> Iterator[Figure]:
         yield Figure(name, title, corpus.name, "s", value, corpus.num_bytes, value, rounds, note, bad)
 
 
-def threads(corpus: Corpus) -> Figure:
+def threads(corpora: Mapping[str, Corpus]) -> Iterator[Figure]:
     """How much faster two threads are than one."""
-    figure = Figure(
-        "two-threads", "two threads against one", corpus.name, "x", num_bytes=2 * corpus.num_bytes
-    )
-    if num_cores() < 2:
-        return dataclasses.replace(figure, note="cannot run here: one core only")
-    _, answer, _ = once("threads", corpus)
-    note = (
-        f"one thread {answer['one']:.3f} s, two {answer['two']:.3f} s; "
-        f"limit: {answer['limit_one'] / answer['limit_two']:.2f} x for zlib.crc32 in the cache"
-    )
-    value = answer["one"] / answer["two"]
-    return dataclasses.replace(figure, value=value, seconds=answer["two"], passes=5, note=note)
+    for name, (what, key, title) in THREADS.items():
+        corpus = corpora[key]
+        figure = Figure(name, title, corpus.name, "x", num_bytes=corpus.num_bytes)
+        if num_cores() < 2:
+            yield dataclasses.replace(figure, note="cannot run here: one core only")
+            continue
+        _, answer, _ = once(what, corpus)
+        note = f"one thread {answer['one']:.3f} s, two {answer['two']:.3f} s"
+        if "limit_one" in answer:
+            limit = answer["limit_one"] / answer["limit_two"]
+            note += f"; limit: {limit:.2f} x for zlib.crc32 in the cache"
+        value = answer["one"] / answer["two"]
+        yield dataclasses.replace(figure, value=value, seconds=answer["two"], passes=5, note=note)
 
 
 def headers_only(corpus: Corpus) -> Figure:
@@ -292,23 +299,24 @@ def first_decode_of_the_wheel(corpus: Corpus, rounds: int) -> Figure:
 
 def frames(corpora: Mapping[str, Corpus]) -> Iterator[Figure]:
     """Queries of polars, compared with reading everything; see `frames`."""
-    corpus, large = corpora[HUGE], corpora["encode170-1mib"]
+    corpus, large, kib = corpora[HUGE], corpora["encode170-1mib"], corpora["kib"]
     if not is_there("polars"):
         yield Figure("polars", "polars", corpus.name, "x", note="not installed: polars")
         return
-    words = ["tests.bench.frames", str(corpus.path), str(large.path), str(large.num_records)]
+    paths = [str(one.path) for one in (corpus, kib, large)]
+    words = ["tests.bench.frames", *paths, str(large.num_records)]
     seconds, answer, _ = run([sys.executable, "-m", *words, str(programs.BUILD)])
     check_records(answer, corpus)
     found = {
-        "polars-one-column": ("polars: the key of eight columns, against all", "all", "one_column"),
-        "polars-count": ("polars: records counted, against all read", "large_all", "count"),
-        "polars-one-percent": ("polars: 1 % by time, of the time for all", "all", "one_percent"),
+        "polars-one-column": (corpus, "polars: the key of eight columns, against all", "all", "one_column"),
+        "polars-views": (kib, "polars: the source against copied columns", "copies", "views"),
+        "polars-count": (large, "polars: records counted, against all read", "large_all", "count"),
+        "polars-one-percent": (corpus, "polars: 1 % by time, of the time for all", "all", "one_percent"),
     }
-    for name, (title, everything, part) in found.items():
-        ratio = answer[everything] / answer[part]
+    for name, (of, title, other, part) in found.items():
+        ratio = answer[other] / answer[part]
         value, unit = (1 / ratio, "") if part == "one_percent" else (ratio, "x")
-        note = f"CPU: all {answer[everything]:.3f} s, this {answer[part]:.3f} s"
-        of = large if part == "count" else corpus
+        note = f"CPU: {answer[other]:.3f} s, this {answer[part]:.3f} s"
         yield Figure(name, title, of.name, unit, value, of.num_bytes, seconds, 3, note)
 
 
@@ -349,7 +357,7 @@ def attempt(name: str, work: Callable[[], Iterator[Figure] | Figure]) -> list[Fi
 def measure(corpora: Mapping[str, Corpus], rounds: int) -> list[Figure]:
     """All of them."""
     corpus, huge = corpora["json170"], corpora[HUGE]
-    figures = attempt("two-threads", lambda: threads(corpus))
+    figures = attempt("two-threads", lambda: threads(corpora))
     figures += attempt("whole-process", lambda: whole_processes(corpus, rounds))
     figures += attempt("headers-only", lambda: headers_only(huge))
     figures += attempt("streamed-memory", lambda: streamed_memory(huge))
