@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from tests.fuzz import checks, seeds
@@ -20,7 +20,7 @@ from tests.timestamps import stored
 
 from kafka_segments import Batch, Damage, Record, Segment, open_segment
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.columnar.arrow_schema import FURTHER, NONE, SCHEMA
+from kafka_segments.core.segment.columnar.arrow_schema import FURTHER, NONE, SCHEMA, copied_schema
 from kafka_segments.core.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.core.segment.columnar.fitted_values import MAX_MILLIS, fit_timestamps, header_lists
 from kafka_segments.core.segment.columnar.offset_coverage import OffsetCoverage
@@ -198,14 +198,17 @@ def read(
     void: Any,
     read_range: Any,
     columns: Sequence[str] = COLUMNS,
+    binary: Literal["copy", "view"] = "copy",
 ) -> Part:
     """Read a part of a segment by columns."""
     part = Part(Counter(), [])
-    for event in segment.iter_columnar(columns, offsets, void, read_range):
+    for event in segment.iter_columnar(columns, offsets, void, read_range, binary):
         if isinstance(event, pa.RecordBatch):
             assert event.schema.names == columns
-            part.rows.update(fast_rows(event))
-            convert(event)
+            event.validate(full=True)
+            rows = event.cast(copied_schema(event.schema))
+            part.rows.update(fast_rows(rows))
+            convert(rows)
         elif isinstance(event, Damage):
             part.places.append(_place(event))
     return part
@@ -244,7 +247,8 @@ def ranges(dice: Random, data: bytes) -> str:
                 is_damaged = bool(between)
                 read_range = _read_range(dice, placed, start, entries, is_log=is_log, is_damaged=is_damaged)
                 read_range = replace(read_range, counts=EntryCounts(start, end))
-            part = read(segment, (start, end), void, read_range, dice.sample(COLUMNS, len(COLUMNS)))
+            columns = dice.sample(COLUMNS, len(COLUMNS))
+            part = read(segment, (start, end), void, read_range, columns, dice.choice(("copy", "view")))
             assert is_hidden or set(part.places) <= set(places)
             if not is_shared:
                 assert all(_holds(start, end, row[0]) for row in part.rows)
@@ -300,7 +304,7 @@ def stretches(dice: Random, data: bytes) -> str:
         coverage = OffsetCoverage()
         counts = EntryCounts(None, end)
         read_range = ReadRange(first, previous, end_position, coverage, is_shared=True, counts=counts)
-        part = read(segment, (None, end), None, read_range)
+        part = read(segment, (None, end), None, read_range, binary="view")
         is_honest = is_ascending(entries) and all(one.is_honest for one in entries)
         is_log = all(row[0] >= 0 for row in part.rows)  # in no log are offsets below 0, and none are counted
         if counts.is_exact and not places and is_honest and is_log:

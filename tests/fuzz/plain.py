@@ -71,6 +71,12 @@ def _copy_bytes(target: Any, to: int, source: Any, start: int, size: int) -> Non
     support.copy_bytes(target, to, source, start, size)
 
 
+def _store_view(views: Any, row: int, data: Any, start: int, size: int, buffer: int) -> None:
+    _check(views, support.LEN_VIEW * row, support.LEN_VIEW)
+    _check(data, start, size)
+    support.store_view(views, row, data, start, size, buffer)
+
+
 def _checksum(block: Callable[[Any, int, int], int]) -> Callable[[Any, int, int], int]:
     def checksum(data: Any, start: int, end: int) -> int:
         _check(data, start, end - start)
@@ -87,7 +93,7 @@ def checked_blocks() -> dict[str, Any]:
         if (match := LOADS.fullmatch(name))
     }
     blocks |= {"load": _loading(support.load, 1), "store": _store, "clear_bit": _clear_bit}
-    blocks |= {"copy_bytes": _copy_bytes}
+    blocks |= {"copy_bytes": _copy_bytes, "store_view": _store_view}
     blocks |= {name: _checksum(getattr(support, name)) for name in ("crc32", "crc32c")}
     return blocks
 
