@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import pyarrow as pa
@@ -22,6 +23,8 @@ import kafka_segments
 from kafka_segments.cli.main import main
 from kafka_segments.duckdb import relation
 from kafka_segments.polars import scan_segments
+from kafka_segments.query import scan_arguments
+from kafka_segments.query.query import Limits
 
 COLUMNS = ["topic", "partition", "offset", "timestamp_ms", "timestamp_type", "key", "value", "headers"]
 Door = Callable[[Question, Sequence[Path], bool, Path], list[Row] | None]
@@ -43,6 +46,13 @@ def arguments(question: Question, *, is_skipping: bool) -> dict[str, Any]:
 
 def by_scan(question: Question, paths: Sequence[Path], is_skipping: bool, _folder: Path) -> list[Row]:
     found = kafka_segments.scan(paths, **arguments(question, is_skipping=is_skipping))
+    return kafka_rows.of_parquet(found.read_all())
+
+
+def by_threads(question: Question, paths: Sequence[Path], is_skipping: bool, _folder: Path) -> list[Row]:
+    """By `scan` with three threads, which read parts of segments, however small these are."""
+    with patch.object(scan_arguments, "_SHARED", Limits(max_partition_bytes=4096)):
+        found = kafka_segments.scan(paths, threads=3, **arguments(question, is_skipping=is_skipping))
     return kafka_rows.of_parquet(found.read_all())
 
 
@@ -98,6 +108,7 @@ def by_ingest(question: Question, paths: Sequence[Path], is_skipping: bool, fold
 
 DOORS: dict[str, Door] = {
     "scan": by_scan,
+    "threads": by_threads,
     "polars": by_polars,
     "duckdb": by_duckdb,
     "source": by_source,

@@ -49,7 +49,7 @@ def relation(
         connection: a DuckDB connection; None: the default one.
         options: by name, as for `kafka_segments.scan`: topics, partitions, offsets, since, until, isolation,
             on_damage (a function is called in the thread that DuckDB reads in), max_timestamp_skew,
-            storage_options, max_decompressed.
+            storage_options, max_decompressed, threads, in_order.
 
     Returns:
         A relation; each query lists the paths again. An error while it reads, such as damage, is raised as

@@ -15,17 +15,18 @@ The newest segment stays open between the passes, so that neither has what a bro
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.core.formats.entries import Batch, Damage, Padding, Record, SoundBatches
 from kafka_segments.core.formats.file_names import real_path, with_ends
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage, handle_damage
 from kafka_segments.core.io.filesystem import Handle
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.threads import check_threads, in_threads
 from kafka_segments.core.segment.records.batch_records import Rows
 from kafka_segments.core.segment.segment import Segment
 from kafka_segments.core.segment.transactions.state import (
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 __all__ = ["Isolation", "Partition"]
 
 Isolation = Literal["read_uncommitted", "read_committed"]
+_Part = tuple[tuple[Damage, ...], int | None]
+"""Damage before a segment, and the segment's number; None after the last one."""
 
 
 class Partition(Handle):
@@ -240,10 +243,21 @@ class Partition(Handle):
         *,
         isolation: Isolation = "read_uncommitted",
         binary: Binary = "copy",
+        threads: int = 1,
+        in_order: bool = True,
     ) -> pa.RecordBatchReader:
         """Read the data records as a stream of Arrow batches, as `Segment.read_batches`.
 
-        Control records are left out at either isolation level.
+        Control records are left out at either isolation level. In order, a thread reads up to some 8 batches
+        ahead: large segments are then read one after the other, other than by `scan`, which cuts them.
+
+        Args:
+            columns: as for `Segment.read_batches`.
+            offsets: likewise.
+            on_damage: likewise.
+            isolation: "read_committed" leaves out records of aborted and open transactions.
+            threads: segments that are read at a time.
+            in_order: whether batches have the order of their segments; else they come as they are read.
 
         Raises:
             OptionError: unknown column, isolation level, `on_damage` or `binary`, or invalid offsets.
@@ -256,9 +270,15 @@ class Partition(Handle):
         check_isolation(isolation)
         start, end = check_offsets(offsets)
         start = higher(start, self.log_start_offset)
-        schema = schema_of(columns, binary)
-        events = self._columnar(columns, (start, end), isolation, binary)
-        return only_records(events, schema, (start, end), on_damage)
+        asked, threads = (start, end), check_threads(threads)
+        find = partial(self._columnar, columns, asked, isolation, binary)
+
+        def events() -> Iterator[Event]:
+            parts = self._parts(isolation, asked)
+            with closing(in_threads(find, parts, threads, in_order=in_order)) as found:
+                yield from (event for _, event in found)
+
+        return only_records(events(), schema_of(columns, binary), asked, on_damage)
 
     def read_table(
         self,
@@ -268,42 +288,56 @@ class Partition(Handle):
         *,
         isolation: Isolation = "read_uncommitted",
         binary: Binary = "copy",
+        threads: int = 1,
     ) -> pa.Table:
         """Read the data records as one Arrow table, as `read_batches`."""
-        return self.read_batches(columns, offsets, on_damage, isolation=isolation, binary=binary).read_all()
+        how: dict[str, Any] = {"isolation": isolation, "binary": binary, "threads": threads}
+        return self.read_batches(columns, offsets, on_damage, **how).read_all()
 
     def _events(
         self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
-        for piece in self._pieces(isolation, (None, None)):
-            if isinstance(piece, Damage):
-                yield from handle_damage(piece, on_damage)
-            else:
-                yield from piece.iter_events(on_damage=on_damage, rows=rows)
+        for part in self._parts(isolation, (None, None)):
+            for piece in self._pieces(part, isolation, (None, None)):
+                if isinstance(piece, Damage):
+                    yield from handle_damage(piece, on_damage)
+                else:
+                    yield from piece.iter_events(on_damage=on_damage, rows=rows)
 
     def _columnar(
-        self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation, binary: Binary
-    ) -> Iterator[Event]:
-        for piece in self._pieces(isolation, offsets):
-            if isinstance(piece, Damage):
-                yield piece
-            else:
-                yield from piece.iter_columnar(columns, binary)
+        self,
+        columns: Sequence[str] | None,
+        offsets: Offsets,
+        isolation: Isolation,
+        binary: Binary,
+        part: _Part,
+    ) -> Generator[Event, None, None]:
+        for piece in self._pieces(part, isolation, offsets):
+            events = iter((piece,)) if isinstance(piece, Damage) else piece.iter_columnar(columns, binary)
+            yield from (one for one in events if not isinstance(one, SoundBatches))
 
-    def _pieces(self, isolation: Isolation, offsets: Offsets) -> Iterator[IsolatedSegment | Damage]:
-        """Yield the segments in order, each open until the next one is asked for, and damage between them."""
-        gaps, told = self._order.gaps_by_place(self._files), 0
+    def _parts(self, isolation: Isolation, offsets: Offsets) -> list[_Part]:
+        gaps, told, parts = self._order.gaps_by_place(self._files), 0, list[_Part]()
         for at in self._wanted(isolation, offsets):
-            yield from chain.from_iterable(gaps[told : at + 1])
+            parts.append((tuple(chain.from_iterable(gaps[told : at + 1])), at))
             told = at + 1
-            try:
-                opened = self._files[at].open_file()
-            except UNOPENED as error:
-                yield from self._lost(at, isolation, offsets, error)
-                continue
-            with opened as segment:
-                yield self._isolated(segment, at, isolation, offsets)
-        yield from chain.from_iterable(gaps[told:])
+        return [*parts, (tuple(chain.from_iterable(gaps[told:])), None)]
+
+    def _pieces(
+        self, part: _Part, isolation: Isolation, offsets: Offsets
+    ) -> Iterator[IsolatedSegment | Damage]:
+        """Yield the damage before a segment, and the segment, open until something else is asked for."""
+        gaps, at = part
+        yield from gaps
+        if at is None:
+            return
+        try:
+            opened = self._files[at].open_file()
+        except UNOPENED as error:
+            yield from self._lost(at, isolation, offsets, error)
+            return
+        with opened as segment:
+            yield self._isolated(segment, at, isolation, offsets)
 
     def _lost(
         self, at: int, isolation: Isolation, offsets: Offsets, error: KafkaFormatError

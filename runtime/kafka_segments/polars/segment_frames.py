@@ -47,7 +47,7 @@ def scan_segments(
         columns: names of the frame's columns.
         options: by name, as for `kafka_segments.scan`: topics, partitions, offsets, since, until, isolation,
             on_damage (a function is called in the thread that polars reads in), max_timestamp_skew,
-            storage_options, max_decompressed.
+            storage_options, max_decompressed, threads, in_order.
 
     Returns:
         A frame; each `collect` lists the paths again. It raises the errors of `kafka_segments.scan` for what

@@ -18,7 +18,7 @@ from kafka_segments.core.formats import LEN_HEAD
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.segment.beside.index_lookup import OffsetLookup
 from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries
-from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, NotingFaults, OptionError, raise_unless_file_at_fault
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split
@@ -52,6 +52,7 @@ class Cutter:
         max_bytes: of a segment that one split reads, about.
         max_records: offsets of one split; None for any number.
         budget: for reading headers where there is no index.
+        max_compressed_bytes: instead of `max_bytes`, if the first batch is compressed; None is the same.
         is_strict: also cut splits that are less than 1.5 times too large.
         num_cuts: number of cuts so far, including refused ones.
         findings: indexes that were not used.
@@ -61,6 +62,7 @@ class Cutter:
     max_bytes: int
     max_records: int | None
     budget: Budget
+    max_compressed_bytes: int | None = None
     is_strict: bool = False
     num_cuts: int = 0
     findings: list[Finding] = field(default_factory=list)
@@ -77,8 +79,9 @@ class Cutter:
     def cut(self, split: Split) -> list[Split]:
         """Cut a split into one or more that together read the same offsets, in order."""
         size = num_bytes_of(split)
+        most = self._most(split, size)
         is_inside = split.start > split.segment.base_offset and split.position == 0 and size > _OPEN_COST
-        is_large = size > self.max_bytes * (1 if self.is_strict else _MANY)
+        is_large = size > most * (1 if self.is_strict else _MANY)
         if not (is_inside or is_large or self._is_too_long(split)):
             return [split]
         try:
@@ -86,26 +89,36 @@ class Cutter:
             if lookup is not None:
                 with lookup:
                     if len(lookup):
-                        return self._by_index(split, lookup)
+                        return self._by_index(split, lookup, most)
         except OptionError:
             raise
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
             self.findings.append(Finding.of_error(Kind.UNUSED, split.topic, split.partition, error))
-        return self._by_headers(split)
+        return self._by_headers(split, most)
+
+    def _most(self, split: Split, size: int) -> int:
+        """Bytes of a part, about."""
+        most = self.max_compressed_bytes
+        if most is None or size <= most:
+            return self.max_bytes
+        head = None
+        with NotingFaults(), closing(open_stored(self.places, split.segment)) as source:
+            head = next(iter_header_summaries(source, split.position), None)
+        return most if isinstance(head, HeaderSummary) and head.compression_id else self.max_bytes
 
     def _is_too_long(self, split: Split) -> bool:
         return self.max_records is not None and (
             split.end is None or split.end - split.start > self.max_records
         )
 
-    def _by_index(self, split: Split, lookup: OffsetLookup) -> list[Split]:
+    def _by_index(self, split: Split, lookup: OffsetLookup, most: int) -> list[Split]:
         split = _placed(split, lookup)
-        self._count(min(num_bytes_of(split) // self.max_bytes, len(lookup)))
-        cuts = list(_cuts_by_size(split, lookup, self.max_bytes))
-        return [part for one in _divided(split, cuts) for part in self._by_number(one, lookup)]
+        self._count(min(num_bytes_of(split) // most, len(lookup)))
+        cuts = list(_cuts_by_size(split, lookup, most))
+        return [part for one in _divided(split, cuts) for part in self._by_number(one, lookup, most)]
 
-    def _by_number(self, split: Split, lookup: OffsetLookup) -> list[Split]:
+    def _by_number(self, split: Split, lookup: OffsetLookup, most: int) -> list[Split]:
         """Cut after each `max_records` offsets."""
         if self.max_records is None or split.end is None:
             return [split]
@@ -114,7 +127,7 @@ class Cutter:
             # The range is from names; the segment may end long before the next one begins.
             end = min(end, find_reached(self.places, split.segment) or split.start)
             if (end - split.start) // self.max_records > split.segment.size // LEN_HEAD:
-                return self._by_headers(split)
+                return self._by_headers(split, most)
         self._count((end - split.start) // self.max_records)
         cuts = []
         for offset in range(split.start + self.max_records, end, self.max_records):
@@ -131,7 +144,7 @@ class Cutter:
                 "maxPartitionBytes, or a smaller minPartitions"
             )
 
-    def _by_headers(self, split: Split) -> list[Split]:
+    def _by_headers(self, split: Split, most: int) -> list[Split]:
         """Cut at the positions of batches, by reading all headers once here instead of in each task."""
         is_near = split.segment.form == "plain" and not is_remote(split.segment.file)
         if not is_near or not self.budget.spend(split.segment.file, split.position):
@@ -142,7 +155,7 @@ class Cutter:
                 for head in iter_header_summaries(source, split.position)
                 if isinstance(head, HeaderSummary)
             ]
-        cuts = list(_cuts_in_walk(split, heads, self.max_bytes, self.max_records))
+        cuts = list(_cuts_in_walk(split, heads, most, self.max_records))
         self._count(len(cuts))
         return _divided(split, cuts)
 

@@ -238,7 +238,14 @@ class _Planner:
         if limits.min_partitions is not None:
             max_bytes = min(max_bytes, max(1, sum(map(num_bytes_of, splits)) // limits.min_partitions))
         is_strict = limits.min_partitions is not None
-        cutter = Cutter(self._places, max_bytes, limits.max_records, self._budget, is_strict=is_strict)
+        cutter = Cutter(
+            self._places,
+            max_bytes,
+            limits.max_records,
+            self._budget,
+            limits.max_compressed_bytes,
+            is_strict=is_strict,
+        )
         cut = cutter.cut_all(splits)
         parts, left_out = drop_by_offsets(cut, self._query.conditions, self._log_end)
         self._findings += [*left_out, *cutter.findings]

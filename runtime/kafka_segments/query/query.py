@@ -239,6 +239,8 @@ class Limits:
 
     Attributes:
         max_partition_bytes: bytes of segments that a task reads, about.
+        max_compressed_bytes: bytes of a segment that are read together, about, if its first batch is
+            compressed; None is as above.
         min_partitions: least number of tasks, if there are enough batches; None is any number.
         max_records: most offsets that a task reads; None is any number.
         max_walk_bytes: total size of segments whose headers planning may read where no index has the answer.
@@ -248,6 +250,7 @@ class Limits:
     min_partitions: int | None = None
     max_records: int | None = None
     max_walk_bytes: int = DEFAULT_WALK_BYTES
+    max_compressed_bytes: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_partition_bytes", "min_partitions", "max_records"):

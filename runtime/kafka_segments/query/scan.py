@@ -1,15 +1,17 @@
 """Records of log directories, replicas, tiers and stores as Arrow: `scan` and `list_partitions`.
 
-Strategy: the planner and the reader of the Spark source, one split after the other in this process. The plan
-narrows the reading by offsets, and by times with sound indexes; rows are then filtered exactly. A filter only
-narrows the plan; the caller applies it to the rows. Rows are counted by the headers of batches where
+Strategy: the planner and the reader of the Spark source, one split after the other, or some at a time. The
+plan narrows the reading by offsets, and by times with sound indexes; rows are then filtered exactly. A filter
+only narrows the plan; the caller applies it to the rows. Rows are counted by the headers of batches where
 `PlannedScan.counts` may, and by reading offsets elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from kafka_segments.core.codecs import DEFAULT_MAX_DECOMPRESSED
@@ -17,6 +19,7 @@ from kafka_segments.core.formats.entries import Damage
 from kafka_segments.core.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.loggers import get_logger
+from kafka_segments.core.io.threads import check_threads, hand_over, in_threads
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Findings, Kind, data_loss
@@ -26,7 +29,13 @@ from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Query, TopicPartition, Topics
 from kafka_segments.query.resolve import logs_asked_for, select
-from kafka_segments.query.scan_arguments import Path, ScanOptions, places_of, query_of_arguments, texts_of
+from kafka_segments.query.scan_arguments import (
+    Path,
+    ScanOptions,
+    places_of,
+    query_of_arguments,
+    texts_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +59,8 @@ class ScanRequest:
         query: which records.
         on_damage: what becomes of damage.
         max_decompressed: bytes that one batch may decompress to.
+        threads: that read at a time.
+        in_order: whether rows are by partition and offset.
     """
 
     paths: tuple[str, ...]
@@ -57,6 +68,8 @@ class ScanRequest:
     query: Query
     on_damage: OnDamage
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+    threads: int = 1
+    in_order: bool = True
 
     @classmethod
     def of(
@@ -66,6 +79,8 @@ class ScanRequest:
         on_damage: OnDamage = "raise",
         storage_options: Mapping[str, str] | None = None,
         max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+        threads: int = 1,
+        in_order: bool = True,
         **asked: Any,
     ) -> ScanRequest:
         """Check arguments; `asked` are those of `query_of_arguments`.
@@ -75,7 +90,9 @@ class ScanRequest:
         """
         check_on_damage(on_damage)
         places = places_of(storage_options)
-        return cls(tuple(texts_of(paths)), places, query_of_arguments(**asked), on_damage, max_decompressed)
+        query = query_of_arguments(**asked, threads=check_threads(threads))
+        paths = tuple(texts_of(paths))
+        return cls(paths, places, query, on_damage, max_decompressed, threads, in_order)
 
     def plan(self, wanted: RowFilter | None = None) -> PlannedScan:
         """Find the logs, and plan their reading.
@@ -164,7 +181,7 @@ class PlannedScan:
             KafkaFormatError: damage or lost offsets, if `on_damage` is `raise`.
         """
         self._report()
-        for _key, batch in self._read(self._splits(), rows):
+        for _key, batch in self._read(list(self._splits()), rows):
             yield batch
 
     def counts(self) -> Iterator[tuple[TopicPartition, int]]:
@@ -183,7 +200,8 @@ class PlannedScan:
         is_timed = any(one.column == "timestamp" for one in query.conditions)
         is_headers = self.request.on_damage == "raise" and not is_timed and not self.found.committed
         if not is_headers:
-            yield from ((key, batch.num_rows) for key, batch in self._read(self._splits(), rows))
+            read = self._read(list(self._splits()), rows)
+            yield from ((key, batch.num_rows) for key, batch in read)
             return
         own = [one for one in query.conditions if one.column == "offset"]
         end = lower(*(None if one.highest is None else one.highest + 1 for one in own))
@@ -208,27 +226,48 @@ class PlannedScan:
             _handle_finding(finding, self.request.on_damage)
 
     def _read(
-        self, splits: Iterable[tuple[Split, bool]], rows: ScanRows
+        self, splits: Sequence[tuple[Split, bool]], rows: ScanRows
     ) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
         from kafka_segments.query.read.split_reader import Reading, read_split
 
         reading = Reading(rows.sources, max_decompressed=self.request.max_decompressed, binary=rows.binary)
-        for split, is_continued in splits:
-            findings = _ScanFindings(split, is_continued, self.request.on_damage)
-            key = split.topic, split.partition
+
+        def events(part: tuple[Split, bool]) -> Generator[pa.RecordBatch | Finding, None, None]:
+            split = part[0]
+            findings = _ScanFindings(*part, self.request.on_damage, partial(hand_over, events))
             for batch in read_split(split, self.request.places, reading, findings):
-                yield from ((key, one) for one in rows.of(batch, *key))
+                yield from rows.of(batch, split.topic, split.partition)
+
+        shared = in_threads(events, splits, self.request.threads, in_order=self.request.in_order)
+        with closing(shared) as found:
+            for part, event in found:
+                if isinstance(event, Finding):
+                    _ScanFindings(*part, self.request.on_damage).add(event)
+                else:
+                    yield (part[0].topic, part[0].partition), event
 
 
 class _ScanFindings(Findings):
-    """Findings of a split, handled by `on_damage`; an incomplete batch being written is ignored."""
+    """Findings of a split, handled by `on_damage`; an incomplete batch being written is ignored.
 
-    def __init__(self, split: Split, is_continued: bool, on_damage: OnDamage) -> None:
+    `hand_over` takes one to the caller's thread, or returns False.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        is_continued: bool,
+        on_damage: OnDamage,
+        hand_over: Callable[[Finding], bool] = lambda _finding: False,
+    ) -> None:
         super().__init__()
+        self._hand_over = hand_over
         self._split, self._is_continued = split, is_continued
         self._on_damage: OnDamage = on_damage
 
     def add(self, finding: Finding) -> None:
+        if self._hand_over(finding):
+            return
         if finding.kind is Kind.NOTE:
             _log.warning("%s", finding)
         elif finding.kind is not Kind.PENDING and not is_reported_before(
@@ -315,8 +354,8 @@ def scan(
         binary: "copy", or "view" for columns of views, as for `Segment.read_batches`. Rows that are picked
             one by one, by time for example, are copied.
         options: which records, and how: `topics`, `partitions`, `offsets`, `since`, `until`, `isolation`,
-            `on_damage`, `max_timestamp_skew`, `storage_options`, `max_decompressed`; see
-            `kafka_segments.query.scan_arguments.ScanOptions`.
+            `on_damage`, `max_timestamp_skew`, `storage_options`, `max_decompressed`, `threads`, `in_order`;
+            see `kafka_segments.query.scan_arguments.ScanOptions`.
 
     Returns:
         A reader of non-empty batches. `topic` is a string and `partition` an int32, never null.

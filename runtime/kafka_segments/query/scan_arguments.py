@@ -24,7 +24,15 @@ from kafka_segments.query.query import (
     at_offsets,
 )
 
-__all__ = ["OffsetRange", "Path", "ScanOptions", "Time", "places_of", "query_of_arguments", "texts_of"]
+__all__ = [
+    "OffsetRange",
+    "Path",
+    "ScanOptions",
+    "Time",
+    "places_of",
+    "query_of_arguments",
+    "texts_of",
+]
 
 Path = str | os.PathLike[str]
 OffsetRange = tuple[int | None, int | None]
@@ -51,6 +59,9 @@ class ScanOptions(TypedDict, total=False):
         storage_options: settings of stores by Hadoop's names (`fs.s3a.endpoint`), also prefixed with
             `spark.hadoop.`.
         max_decompressed: bytes that one batch may decompress to; a larger one is damage.
+        threads: that read at a time, each another segment, or another part of a large one.
+        in_order: with several threads, whether rows come by partition and offset; those that wait for their
+            turn take up to some 50 MiB for each thread. Else batches come as they are read, which is faster.
     """
 
     topics: str | Iterable[str] | None
@@ -63,9 +74,13 @@ class ScanOptions(TypedDict, total=False):
     max_timestamp_skew: timedelta | int | None
     storage_options: Mapping[str, str] | None
     max_decompressed: int
+    threads: int
+    in_order: bool
 
 
 _WHOLE = Limits(max_partition_bytes=1 << 62)
+# What makes some 8 Arrow batches, as many as may wait, and takes ten times as long as to begin with it.
+_SHARED = Limits(max_partition_bytes=32 << 20, max_compressed_bytes=4 << 20)
 
 
 def places_of(storage_options: Mapping[str, str] | None) -> Places:
@@ -111,8 +126,9 @@ def query_of_arguments(
     until: Time | None = None,
     isolation: Any = "read_uncommitted",
     max_timestamp_skew: timedelta | int | None = None,
+    threads: int = 1,
 ) -> Query:
-    """Make a query; arguments as for `scan`.
+    """Make a query, of parts that threads can share; arguments as for `scan`.
 
     Raises:
         OptionError: an invalid argument, or arguments that contradict each other.
@@ -120,7 +136,8 @@ def query_of_arguments(
     from kafka_segments.core.segment.columnar.stream import check_offsets
 
     times = time_of("since", since), time_of("until", until)
-    query = replace(_of_partitions(topics, partitions, offsets), isolation=isolation, limits=_WHOLE)
+    limits = _SHARED if threads > 1 else _WHOLE
+    query = replace(_of_partitions(topics, partitions, offsets), isolation=isolation, limits=limits)
     conditions = list(query.conditions)
     if not isinstance(offsets, Mapping):
         conditions += _between("offset", *check_offsets(offsets))

@@ -50,6 +50,7 @@ class ScanRows:
             [(OF_PARTITION if name in OF_PARTITION.names else records).field(name) for name in names]
         )
         self.binary: Binary = binary
+        self._fields = [(field.name, field.type) for field in self.schema]
         self._conditions = [one for one in conditions if one.column in _SOURCES]
         self.sources = list(dict.fromkeys([*own, *(_SOURCES[one.column] for one in self._conditions)])) or [
             "offset"
@@ -69,7 +70,7 @@ class ScanRows:
         given = {"topic": topic, "partition": partition}
         for first in range(0, num_rows, _MOST_ROWS):
             num = min(num_rows - first, _MOST_ROWS)
-            arrays = [_alike(given[field.name], field.type, num) for field in self.schema]
+            arrays = [_alike(given[name], kind, num) for name, kind in self._fields]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def of(self, batch: pa.RecordBatch, topic: str, partition: int) -> Iterator[pa.RecordBatch]:
@@ -79,10 +80,8 @@ class ScanRows:
         if batch.num_rows:
             given = {"topic": topic, "partition": partition}
             arrays = [
-                _alike(given[field.name], field.type, batch.num_rows)
-                if field.name in given
-                else batch.column(field.name)
-                for field in self.schema
+                _alike(given[name], kind, batch.num_rows) if name in given else batch.column(name)
+                for name, kind in self._fields
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 

@@ -31,7 +31,7 @@ _log = get_logger(__name__)
 
 _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
-_LEN_BLOCK = 32 << 20  # is asked about at once
+_LEN_BLOCK = 16 << 20  # is asked about at once
 _LEN_FOLIO = 4 << 20  # pages are dropped in whole folios only: some are dropped twice
 _LARGEST = 1 << 34  # a byte a page is kept; segments are smaller than 2 GiB
 _CACHED = bytes([True])
