@@ -100,6 +100,7 @@ TAKERS = {
     "ingest/runs/run_log.py",
     "ingest/transactional.py",
     "core/io/stored_objects.py",
+    "core/io/threads.py",
     "core/segment/columnar/reader.py",
     "core/segment/scan/entry_check.py",
     "like_kafka/tool.py",

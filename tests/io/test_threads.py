@@ -233,6 +233,7 @@ def test_a_number_of_threads_is_checked(wrong: object) -> None:
 PROGRAM = """
 import os, sys, threading, time
 from kafka_segments.core.io.threads import in_threads
+from kafka_segments.errors import OptionError
 
 def endless(value):
     while True:
@@ -305,7 +306,7 @@ child = os.fork()
 if child == 0:
     try:
         next(found)
-    except RuntimeError as error:
+    except OptionError as error:
         print(error, flush=True)
     del found
     sys.exit(0)

@@ -5,8 +5,8 @@ come; where much waits, threads stop until some of it has been taken, but for th
 nothing of its value waits. So memory is bounded, and there is always one that goes on. One lock guards lists
 and counters, and is held only while one result is put or taken.
 
-Threads that are stopped look now and then whether anything but them is left in this process, as at the end of
-the interpreter, where nobody takes what they hold, nor closes what would end them.
+At its end, Python waits for all threads before it drops what would close these. So one that is stopped looks
+now and then whether it is they alone that Python waits for, and ends then.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def in_threads(
 
     Raises:
         Exception: what `find` raised, after the results before it.
-        RuntimeError: they are asked for in a forked process, which has no such threads.
+        OptionError: they are asked for in a forked process, which has no such threads.
     """
     if min(num_threads, len(values)) <= 1:
         for value in values:
@@ -72,7 +72,7 @@ def in_threads(
 
 
 def check_wanted() -> None:
-    """End what a thread of `in_threads` does, by an exception, if nobody waits for it any more."""
+    """End what a thread of `in_threads` does, by an exception, if its results are not wanted any more."""
     thread = threading.current_thread()
     if isinstance(thread, _Worker) and thread.work.is_over:
         raise _UnwantedError
@@ -163,7 +163,7 @@ class _Work(Generic[T, R]):
             with closing(self.find(self._values[number])) as results:
                 for result in results:
                     self.put(number, result)
-        except BaseException as raised:  # whatever it is, somebody waits for it
+        except BaseException as raised:  # whatever it is, the caller gets it
             error = raised
         with self._arrived:
             self._num_left[queue] -= 1
@@ -197,7 +197,7 @@ class _Work(Generic[T, R]):
         """Yield the results, as they come, or one value after the other."""
         while True:
             if os.getpid() != self._process:
-                raise RuntimeError("a forked process lacks the threads that read: begin to read in it")
+                raise OptionError("a forked process lacks the threads that read: begin to read in it")
             with self._arrived:
                 while not self._queues[self._turn] and self._num_left[self._turn]:
                     self._arrived.wait()

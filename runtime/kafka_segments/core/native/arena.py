@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import threading
 from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,7 +19,7 @@ from typing import Any
 __all__ = ["Arena", "ArenaPool", "Lease", "Scratch", "pool_of"]
 
 _PAGE = mmap.PAGESIZE
-_MAX_FREE = 4  # arenas of a kind that wait for use, so that what lies about is bounded
+_MAX_FREE = 8  # arenas of a kind that wait for use, so that what lies about is bounded
 _MAX_KINDS = 8
 
 
@@ -91,19 +90,13 @@ class ArenaPool:
         return Lease(arena, self._free)
 
 
-class _Pools(threading.local):
-    """A thread's pools: memory that another core has just written is slow to write."""
-
-    def __init__(self) -> None:
-        self.of = lru_cache(maxsize=_MAX_KINDS)(ArenaPool)
-
-
-_pools = _Pools()
-
-
+@lru_cache(maxsize=_MAX_KINDS)
 def pool_of(sizes: tuple[tuple[str, int], ...]) -> ArenaPool:
-    """Return this thread's pool for a kind of arenas; few pools are kept."""
-    return _pools.of(sizes)
+    """Return the pool for a kind of arenas; few pools are kept.
+
+    All threads share it: the next one that reads finds the memory of one that has ended.
+    """
+    return ArenaPool(sizes)
 
 
 class Scratch:
