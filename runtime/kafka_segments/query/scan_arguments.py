@@ -80,7 +80,7 @@ class ScanOptions(TypedDict, total=False):
 
 _WHOLE = Limits(max_partition_bytes=1 << 62)
 # What makes some 8 Arrow batches, as many as may wait, and takes ten times as long as to begin with it.
-_SHARED = Limits(max_partition_bytes=32 << 20, max_compressed_bytes=4 << 20)
+_SHARED = Limits(max_partition_bytes=48 << 20, max_compressed_bytes=8 << 20)
 
 
 def places_of(storage_options: Mapping[str, str] | None) -> Places:
