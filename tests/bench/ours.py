@@ -104,12 +104,9 @@ def direct_codec(name: str) -> Any:
     Raises:
         ImportError: a codec has no such way in this installation.
     """
-    from kafka_segments.core.codecs import direct_codec
     from kafka_segments.core.segment.columnar.codec_loops import new_loop
 
-    found, loop = direct_codec(name), new_loop(name)
-    if found is not None:
-        return found
+    loop = new_loop(name)
     if loop is None:
         raise ImportError(f"no direct way for {name}")
     places = array("q", [0, 0])

@@ -7,35 +7,33 @@ from functools import cache
 from itertools import accumulate
 from random import Random
 
+import cramjam
 import pytest
 from tests.made.codecs import lz4_frame
 from tests.made.payloads import ORDINARY, WRITERS_OF, mutate, some_content, zstd_frame
 
-from kafka_segments.core.codecs import CODEC_NAMES, decompress, direct_codec
+from kafka_segments.core.codecs import CODEC_NAMES, decompress
+from kafka_segments.core.codecs.snappy import ELEMENTS
 from kafka_segments.core.segment.columnar.codec_loops import Loop, new_loop
+from kafka_segments.core.segment.columnar.snappy_blocks import expand_block, table_of
 from kafka_segments.errors import DecompressionError
 
 ROOM = 1 << 20
+IN_FRONT = b"header"  # of an entry, in the window
 
 
 def directly(codec: str, payload: bytes, room: int = ROOM) -> bytes | None:
     """What the short way writes; None if it leaves the payload to the codec's module."""
     fence = bytearray(b"\xaa" * (room + 512))
-    size = by_loop(codec, payload, fence, room) if codec != "snappy" else by_direct(payload, fence, room)
+    size = by_loop(codec, payload, fence, room)
     assert fence[room + 256 :] == b"\xaa" * 256
     return None if size is None else bytes(fence[:size])
 
 
-def by_direct(payload: bytes, target: bytearray, room: int) -> int | None:
-    direct = direct_codec("snappy")
-    assert direct is not None
-    return direct(memoryview(payload), memoryview(target)[:room])
-
-
 def by_loop(codec: str, payload: bytes, target: bytearray, room: int) -> int | None:
     loop = loop_of(codec)
-    places = array("q", [0, len(payload)])
-    num_done, size = loop.expand(memoryview(payload), places, memoryview(target)[:room], 1 << 30)
+    places = array("q", [len(IN_FRONT), len(IN_FRONT + payload)])
+    num_done, size = loop.expand(memoryview(IN_FRONT + payload), places, memoryview(target)[:room], 1 << 30)
     if not num_done:
         return None
     assert list(places) == [0, size]
@@ -59,7 +57,7 @@ def by_module(codec: str, payload: bytes) -> bytes | None:
 def test_payloads_one_behind_the_other():
     """Some at a time, up to one that is not ordinary, and on behind it."""
     random = Random(5)
-    for codec in ("gzip", "lz4", "zstd"):
+    for codec in CODEC_NAMES:
         contents = [random.randbytes(10 * at) + b"x" * 3000 for at in range(40)]
         payloads = [ORDINARY[codec](content) for content in contents]
         payloads[17] = payloads[17][:-5]
@@ -128,6 +126,46 @@ def test_a_window_that_streams_refuse_is_left_to_the_module():
         frame = bytearray(ordinary)
         frame[5] = exponent << 3
         assert directly("zstd", bytes(frame), 4 << 20) == (content if is_taken else None)
+
+
+@pytest.mark.parametrize("distance", [1, 2, 7, 8, 31, 32, 33, 64, 2047, 2048, 5000])
+def test_snappy_copies_of_any_size_and_distance(distance):
+    """One by one, each behind a short literal; the content is longer than what is copied at once."""
+    first = Random(distance).randbytes(distance)
+    block, content = bytearray(), bytearray(first)
+    for size in (*range(1, 65), 64):
+        block += bytes([1 << 2]) + b"ab" + bytes([size - 1 << 2 | 2]) + distance.to_bytes(2, "little")
+        content += b"ab"
+        for _ in range(size):
+            content.append(content[-distance])
+    literal = bytes([61 << 2]) + (distance - 1).to_bytes(2, "little") + first
+    whole = literal + block
+    payload = varint_of(len(content)) + whole
+    assert directly("snappy", payload) == by_module("snappy", payload) == content
+    for wrong in (len(content) - 1, len(content) + 1):
+        assert directly("snappy", varint_of(wrong) + whole) is None
+
+
+def varint_of(number: int) -> bytes:
+    """A number as snappy's blocks begin with it."""
+    groups = [number >> shift & 0x7F for shift in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
+
+
+def test_snappy_blocks_interpreted():
+    """The compiled loop does what its source says."""
+    np = pytest.importorskip("numpy")
+    table = np.array(list(table_of(ELEMENTS)), np.int64)
+    random = Random(8)
+    for _ in range(150):
+        block = bytearray(cramjam.snappy.compress_raw(some_content(random)))
+        if random.random() < 0.6:
+            block = bytearray(mutate(random, bytes(block), bytes(block)))
+        target = np.zeros(1 << 16, np.uint8)
+        data = np.frombuffer(IN_FRONT + block, np.uint8)
+        size = expand_block(data, target, table, len(IN_FRONT), len(data), 0)
+        found = None if size < 0 else target[:size].tobytes()
+        assert found == directly("snappy", bytes(block), 1 << 16), block.hex()
 
 
 def test_an_lz4_block_that_ends_behind_the_payload_is_not_read():

@@ -78,8 +78,8 @@ def test_no_kernel_is_left_out():
 EDITS = {
     "the places in a codec's state": (
         "kafka_segments/core/segment/columnar/codec_loops.py",
-        "CODEC, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)",
-        "CODEC, COUNT, ROOM, ENOUGH, USED, SOURCE, TARGET, OWN, FIRST = range(9)",
+        "CODEC, ENOUGH, USED, FIRST = range(4)",
+        "CODEC, USED, ENOUGH, FIRST = range(4)",
         {"codec_loops.expander"},
     ),
     "a limit in another module": (

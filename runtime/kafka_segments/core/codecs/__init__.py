@@ -9,8 +9,6 @@ result; the modules name the differences. The bound on the output is ours: Kafka
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from importlib import import_module
 from typing import Protocol
 
@@ -21,12 +19,10 @@ __all__ = [
     "CODEC_NAMES",
     "DEFAULT_MAX_DECOMPRESSED",
     "Codec",
-    "Direct",
     "check_level",
     "codec_named",
     "compress",
     "decompress",
-    "direct_codec",
 ]
 
 # Remedies by Kafka's name (CompressionType), for a codec whose module cannot be imported.
@@ -162,22 +158,3 @@ def compress(codec: str, data: bytes | memoryview, *, level: int | None = None, 
     """
     checked = check_level(codec, level)
     return codec_named(codec, magic).compress(memoryview(data), checked)
-
-
-Direct = Callable[[memoryview, memoryview], int | None]
-"""`(payload, target) -> bytes written`, or None: use `decompress`."""
-
-
-@cache
-def direct_codec(name: str) -> Direct | None:
-    """Return a function that decompresses ordinary payloads into the caller's memory, or None.
-
-    Other codecs than snappy have compiled loops (`segment.columnar.codec_loops`).
-    """
-    if name != "snappy":
-        return None
-    try:
-        direct: Direct = import_module(f"{__name__}.snappy").decompress_into
-    except ImportError:
-        return None  # `decompress` reports what is missing
-    return direct

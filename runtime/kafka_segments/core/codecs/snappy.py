@@ -20,15 +20,24 @@ import snappy
 
 from kafka_segments.core.codecs.bounds import BoundedOutput, malformed
 from kafka_segments.core.codecs.literals import Steps, repeat
-from kafka_segments.errors import DecompressionError
 
-__all__ = ["CODEC", "SnappyCodec", "decompress_into", "iter_places", "steps"]
+__all__ = [
+    "CODEC",
+    "ELEMENTS",
+    "LEN_CHUNK_LENGTH",
+    "LEN_STREAM_HEADER",
+    "STREAM_NUMBER",
+    "SnappyCodec",
+    "iter_places",
+    "steps",
+]
 
 # org.xerial.snappy.SnappyCodec: magic, then version and lowest compatible version, int32 each; then chunks:
 # a big-endian int32 length and a block. No schema: this is snappy-java's container, not a format of Kafka's.
 _STREAM_MAGIC = b"\x82SNAPPY\x00"
-_LEN_STREAM_HEADER = len(_STREAM_MAGIC) + 4 + 4
-_LEN_CHUNK_LENGTH = 4
+STREAM_NUMBER = int.from_bytes(_STREAM_MAGIC, "little", signed=True)  # as an integer
+LEN_STREAM_HEADER = len(_STREAM_MAGIC) + 4 + 4
+LEN_CHUNK_LENGTH = 4
 _STREAM_VERSION = (1).to_bytes(4, "big")  # also the lowest compatible one
 _STREAM_HEADER = _STREAM_MAGIC + 2 * _STREAM_VERSION
 _LEN_JAVA_BLOCK = 32 << 10
@@ -37,6 +46,25 @@ _LEN_JAVA_BLOCK = 32 << 10
 _LARGEST_EXPANSION = 22
 
 _LEN_SIZE = 5  # at most, of the size that a block begins with; cramjam reads longer ones
+
+
+def _element(tag: int) -> tuple[int, int, int]:
+    """Return what a tag says of its element (snappy's format_description.txt).
+
+    Returns:
+        The bytes of a little-endian number after the tag; the size; and how far back it is copied from, -1
+        for a literal. The number is added to the size of a literal, else to the distance.
+    """
+    kind, upper = tag & 3, tag >> 2
+    if kind == 0:
+        return (0, upper + 1, -1) if upper < 60 else (upper - 59, 1, -1)
+    if kind == 1:
+        return 1, 4 + (upper & 7), upper >> 3 << 8
+    return (2 if kind == 2 else 4), upper + 1, 0
+
+
+ELEMENTS = tuple(map(_element, range(256)))
+"""By tag; see `_element`."""
 
 
 class SnappyCodec:
@@ -57,7 +85,7 @@ class SnappyCodec:
         parts = [_STREAM_HEADER]
         for start in range(0, len(data), _LEN_JAVA_BLOCK):
             block = bytes(cramjam.snappy.compress_raw(data[start : start + _LEN_JAVA_BLOCK]))
-            parts += [len(block).to_bytes(_LEN_CHUNK_LENGTH, "big"), block]
+            parts += [len(block).to_bytes(LEN_CHUNK_LENGTH, "big"), block]
         return b"".join(parts)
 
     def _decompress_block(self, block: memoryview, output: BoundedOutput) -> None:
@@ -78,15 +106,6 @@ def _is_size_too_long(block: memoryview) -> bool:
     return block[0] >= 0x80 and len(block) > _LEN_SIZE and min(block[:_LEN_SIZE]) >= 0x80
 
 
-def only_block(data: memoryview) -> memoryview | None:
-    """The block of a stream of exactly one header and one chunk; None for other data."""
-    start = _LEN_STREAM_HEADER + _LEN_CHUNK_LENGTH
-    if len(data) < start or data[: len(_STREAM_MAGIC)] != _STREAM_MAGIC:
-        return None
-    len_chunk = int.from_bytes(data[_LEN_STREAM_HEADER:start], "big")
-    return data[start:] if len_chunk == len(data) - start else None
-
-
 def iter_blocks(data: memoryview) -> Iterator[memoryview]:
     """Yield the blocks of a stream, or one bare block.
 
@@ -99,29 +118,6 @@ def iter_blocks(data: memoryview) -> Iterator[memoryview]:
         yield data[start : start + size]
 
 
-def decompress_into(payload: memoryview, target: memoryview) -> int | None:
-    """Decompress a stream or bare block into the caller's memory.
-
-    Returns:
-        Number of bytes written; None for other, damaged or too large payloads, for which `CODEC` decompresses
-        or raises.
-    """
-    decompress = cramjam.snappy.decompress_raw_into
-    try:
-        block = only_block(payload)
-        if block and not _is_size_too_long(block):
-            only: int = decompress(block, target)
-            return only
-        size = 0
-        for block in iter_blocks(payload):
-            if not block or _is_size_too_long(block):
-                return None
-            size += decompress(block, target[size:])
-    except (cramjam.DecompressionError, DecompressionError):
-        return None
-    return size
-
-
 def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
     """Yield position and declared size of each block; the size may be wrong.
 
@@ -131,11 +127,11 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
     if not _is_stream_header(data):
         yield 0, len(data)
         return
-    position, has_content = _LEN_STREAM_HEADER, False
-    while len(data) - position >= _LEN_CHUNK_LENGTH:
-        chunk_length = data[position : position + _LEN_CHUNK_LENGTH]
-        if chunk_length == _STREAM_MAGIC[:_LEN_CHUNK_LENGTH]:
-            if len(data) - position < _LEN_STREAM_HEADER:
+    position, has_content = LEN_STREAM_HEADER, False
+    while len(data) - position >= LEN_CHUNK_LENGTH:
+        chunk_length = data[position : position + LEN_CHUNK_LENGTH]
+        if chunk_length == _STREAM_MAGIC[:LEN_CHUNK_LENGTH]:
+            if len(data) - position < LEN_STREAM_HEADER:
                 raise malformed("snappy", "it ends within a stream header")
             if _is_stream_header(data[position:]):
                 _check_version(data[position:])
@@ -143,10 +139,10 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
                 has_content = False
             else:
                 return
-            position += _LEN_STREAM_HEADER
+            position += LEN_STREAM_HEADER
             continue
         size = int.from_bytes(chunk_length, "big", signed=True)
-        position += _LEN_CHUNK_LENGTH
+        position += LEN_CHUNK_LENGTH
         yield position, size
         # A block begins with the size of its content.
         has_content = has_content or any(data[position : position + 1])
@@ -170,28 +166,22 @@ def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> St
         if byte < 0x80:
             break
     while place < end:
-        tag, kind = payload[place] >> 2, payload[place] & 3
-        place += 1
-        if kind == 0:
-            extra = max(0, tag - 59)
-            size = 1 + (int.from_bytes(payload[place : place + extra], "little") if extra else tag)
-            place += extra
-            size = min(size, end - place)
+        width, size, distance = ELEMENTS[payload[place]]
+        number = int.from_bytes(payload[place + 1 : place + 1 + width], "little")
+        place += 1 + width
+        if distance < 0:
+            size = min(size + number, end - place)
             content += payload[place : place + size]
             yield place, size
             place += size
         else:
-            width = (0, 1, 2, 4)[kind]
-            distance = int.from_bytes(payload[place : place + width], "little")
-            place += width
-            size = 4 + (tag & 7) if kind == 1 else tag + 1
-            repeat(content, distance | (tag >> 3 << 8 if kind == 1 else 0), size, first)
+            repeat(content, distance + number, size, first)
         if len(content) - first > declared:
             raise malformed("snappy", "more than was declared")
 
 
 def _is_stream_header(data: memoryview) -> bool:
-    return len(data) >= _LEN_STREAM_HEADER and data[: len(_STREAM_MAGIC)] == _STREAM_MAGIC
+    return len(data) >= LEN_STREAM_HEADER and data[: len(_STREAM_MAGIC)] == _STREAM_MAGIC
 
 
 def _check_version(header: memoryview) -> None:

@@ -130,6 +130,14 @@ def _length(_typing: Any, array: Any) -> Any:
 
 
 @intrinsic
+def _address(_typing: Any, array: Any) -> Any:
+    def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(array_parts(builder, arguments[0])[0], _I64)
+
+    return types.int64(array), generate
+
+
+@intrinsic
 def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, size: Any) -> Any:
     """Copy in whole steps if both arrays have room for one more step, else byte-exact.
 
@@ -362,6 +370,7 @@ def _storers() -> dict[str, Any]:
 INTRINSICS: dict[str, Callable[..., Any]] = {
     **_loaders(),
     **_storers(),
+    "address": _address,
     "call": _call,
     "copy_bytes": _copy_bytes,
     "equal_pairs": _equal_pairs,

@@ -1,4 +1,4 @@
-"""Building blocks of compiled functions: those of the generated package, `call` and `equal_pairs`.
+"""Building blocks of compiled functions: those of the generated package, `address`, `call` and `equal_pairs`.
 
 The generated ones (`kafka_segments_generated.columns.support`) load and store numbers, and have the slots of
 the state arrays that scanners, decoders and encoders share with their callers.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ctypes
 
+from kafka_segments.core.native.engine import address_of
 from kafka_segments_generated.columns import support
 from kafka_segments_generated.columns.support import *  # noqa: F403
-from kafka_segments_generated.columns.support import Bytes
+from kafka_segments_generated.columns.support import Bytes, Longs
 
-__all__ = ["LEN_PIECE", "NUM_PAIRS", "call", "equal_pairs"]
+__all__ = ["LEN_PIECE", "NUM_PAIRS", "address", "call", "equal_pairs"]
 __all__ += support.__all__
 
 LEN_PIECE = 128 << 10
@@ -20,6 +21,11 @@ LEN_PIECE = 128 << 10
 
 NUM_PAIRS = 32
 """Places that `equal_pairs` compares at once."""
+
+
+def address(array: Bytes | Longs) -> int:
+    """Where an array is in memory."""
+    return address_of(memoryview(array))
 
 
 def call(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int) -> int:  # noqa: PLR0917

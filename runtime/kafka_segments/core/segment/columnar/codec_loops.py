@@ -18,30 +18,34 @@ from pathlib import Path
 from typing import Any
 
 from kafka_segments.core.codecs.gzip import LEN_FIXED_HEADER, PLAIN_START
-from kafka_segments.core.native.engine import Compiled, address_of
+from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.native.kernels import (
     Bytes,
     Longs,
+    address,
     call,
     copy_bytes,
+    length,
     load,
+    load_s4be,
     load_u4le,
     load_u8le,
     store,
 )
+from kafka_segments.core.segment.columnar.snappy_blocks import expand_block, table_of
 
 __all__ = ["Loop", "expander", "new_loop"]
 
-# Slots of the loop's state: the codec; the number of payloads; bytes written, bytes
-# that are enough for one call, and bytes of memory; addresses of the payloads' bytes, of that memory and of
-# the state itself; from FIRST on values of the codec: addresses of functions and contexts, numbers of
-# its container, and what the functions write to.
-CODEC, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)
+# Slots of the loop's state: the codec; bytes that are enough for one call, and written; from FIRST on values
+# of the codec: addresses of functions and contexts, numbers of its container, what the functions write to.
+CODEC, ENOUGH, USED, FIRST = range(4)
 _WORD = 8  # bytes of a slot
-_GZIP, _LZ4, _ZSTD = range(3)  # codecs
+_GZIP, _SNAPPY, _LZ4, _ZSTD = range(4)  # codecs
 
 # Of gzip: a function and a context; two words to write to.
 _CONSUMED, _WRITTEN = FIRST + 2, FIRST + 3
+# Of snappy: the magic of a stream, the size of its header, that of a chunk's size; the table of elements.
+_MAGIC, _LEN_STREAM_HEADER, _LEN_CHUNK_SIZE = range(FIRST, FIRST + 3)
 # Of lz4: two functions; sizes of a header and of the size of a block, which has a mask; where the last header
 # of a frame ends, and the headers, each with the greatest size of a block and that of its checksum.
 _HASH, _LEN_HEADER, _LEN_SIZE, _SIZE_MASK, _END_OF_HEADERS, _HEADERS = range(FIRST + 1, FIRST + 7)
@@ -53,15 +57,36 @@ _SESSION = 1  # ZSTD_reset_session_only
 _STABLE_OUTPUT = 1001  # ZSTD_d_stableOutBuffer: the output is one piece of memory, so nothing is copied
 
 
-def expand_gzip(data: Bytes, state: Longs, here: int, end: int, used: int) -> int:
+def expand_gzip(data: Bytes, target: Bytes, state: Longs, here: int, end: int, used: int) -> int:  # noqa: PLR0917
     """Decompress one member without options, with nothing after it; return its size, -1 for others."""
     if end - here < LEN_FIXED_HEADER or load_u4le(data, here) != PLAIN_START:
         return -1
-    consumed, written = load(state, OWN) + _WORD * _CONSUMED, load(state, OWN) + _WORD * _WRITTEN
-    to, room, source = load(state, TARGET) + used, load(state, ROOM) - used, load(state, SOURCE) + here
+    consumed, written = address(state) + _WORD * _CONSUMED, address(state) + _WORD * _WRITTEN
+    to, room, source = address(target) + used, length(target) - used, address(data) + here
     status = call(load(state, FIRST), load(state, FIRST + 1), source, end - here, to, room, consumed, written)
     is_whole = status & 0xFFFF_FFFF == 0 and load(state, _CONSUMED) == end - here
     return load(state, _WRITTEN) if is_whole else -1
+
+
+def expand_snappy(data: Bytes, target: Bytes, state: Longs, here: int, end: int, used: int) -> int:  # noqa: PLR0917
+    """Decompress a bare block, or a stream of one header and whole chunks; return its size, -1 for others."""
+    len_header, len_size = load(state, _LEN_STREAM_HEADER), load(state, _LEN_CHUNK_SIZE)
+    is_bare = end - here < len_header or load_u8le(data, here) != load(state, _MAGIC)
+    to, block_end = used, end
+    if not is_bare:
+        here += len_header
+    while is_bare or end - here >= len_size:
+        if not is_bare:
+            len_chunk = load_s4be(data, here)
+            here += len_size
+            block_end = here + len_chunk
+            if len_chunk < 0 or block_end > end:
+                return -1
+        written = expand_block(data, target, state, here, block_end, to)
+        if written < 0:
+            return -1
+        to, here, is_bare = to + written, block_end, False
+    return to - used if here == end else -1
 
 
 def find_header(state: Longs, header: int) -> int:
@@ -72,7 +97,9 @@ def find_header(state: Longs, header: int) -> int:
     return 0
 
 
-def expand_block(data: Bytes, target: Bytes, state: Longs, here: int, size: int, to: int, most: int) -> int:  # noqa: PLR0917
+def expand_lz4_block(  # noqa: PLR0917
+    data: Bytes, target: Bytes, state: Longs, here: int, size: int, to: int, most: int
+) -> int:
     """Write a block's content to a place in `target`; return its size, negative if the block is wrong.
 
     Args:
@@ -84,13 +111,13 @@ def expand_block(data: Bytes, target: Bytes, state: Longs, here: int, size: int,
         to: where the content begins in `target`.
         most: bytes that a block's content may have.
     """
-    length = size & load(state, _SIZE_MASK)
-    if size != length:
-        copy_bytes(target, to, data, here, length)
-        return length
-    source, place = load(state, SOURCE) + here, load(state, TARGET) + to
+    len_block = size & load(state, _SIZE_MASK)
+    if size != len_block:
+        copy_bytes(target, to, data, here, len_block)
+        return len_block
+    source, place = address(data) + here, address(target) + to
     # A C int: negative if the block is wrong.
-    written = call(load(state, FIRST), source, place, length, most, 0, 0, 0) & 0xFFFF_FFFF
+    written = call(load(state, FIRST), source, place, len_block, most, 0, 0, 0) & 0xFFFF_FFFF
     return written if written <= most else -1
 
 
@@ -98,13 +125,13 @@ def is_right(data: Bytes, state: Longs, here: int, end: int, len_checksum: int) 
     """Return whether a block from `here` to `end` has the checksum after it, if there is to be one."""
     if len_checksum == 0:
         return True
-    computed = call(load(state, _HASH), load(state, SOURCE) + here, end - here, 0, 0, 0, 0, 0) & 0xFFFF_FFFF
+    computed = call(load(state, _HASH), address(data) + here, end - here, 0, 0, 0, 0, 0) & 0xFFFF_FFFF
     return computed == load_u4le(data, end)
 
 
 def expand_lz4(data: Bytes, target: Bytes, state: Longs, here: int, end: int, used: int) -> int:  # noqa: PLR0917
     """Decompress a frame with one of `plain_headers`; return its size, -1 for others."""
-    room, len_header, len_size = load(state, ROOM), load(state, _LEN_HEADER), load(state, _LEN_SIZE)
+    room, len_header, len_size = length(target), load(state, _LEN_HEADER), load(state, _LEN_SIZE)
     number = size = 0
     if end - here >= len_header + len_size:
         number = find_header(state, load_u8le(data, here) & ((1 << 8 * len_header) - 1))
@@ -114,33 +141,33 @@ def expand_lz4(data: Bytes, target: Bytes, state: Longs, here: int, end: int, us
     here += len_header
     while end - here >= len_size:
         word = load_u4le(data, here)
-        length = word & load(state, _SIZE_MASK)
+        len_block = word & load(state, _SIZE_MASK)
         here += len_size
-        if length == 0:
+        if len_block == 0:
             return size
-        if length > min(end - here - len_checksum, max_block) or used + size + max_block > room:
+        if len_block > min(end - here - len_checksum, max_block) or used + size + max_block > room:
             return -1
-        written = expand_block(data, target, state, here, word, used + size, max_block)
-        if written < 0 or not is_right(data, state, here, here + length, len_checksum):
+        written = expand_lz4_block(data, target, state, here, word, used + size, max_block)
+        if written < 0 or not is_right(data, state, here, here + len_block, len_checksum):
             return -1
         size += written
-        here += length + len_checksum
+        here += len_block + len_checksum
         if written == 0:  # the end for Kafka, see `codecs.lz4.iter_blocks`
             return size
     return -1
 
 
-def expand_whole(state: Longs, source: int, length: int, to: int, room: int) -> int:
+def expand_whole(state: Longs, source: int, len_frame: int, to: int, room: int) -> int:
     """Decompress a zstd frame with a small content size; return its size, or a negative number."""
-    if call(load(state, _LEN_FRAME), source, length, 0, 0, 0, 0, 0) != length:
+    if call(load(state, _LEN_FRAME), source, len_frame, 0, 0, 0, 0, 0) != len_frame:
         return -1
-    return call(load(state, _WHOLE), load(state, _CONTEXT), to, room, source, length, 0, 0)
+    return call(load(state, _WHOLE), load(state, _CONTEXT), to, room, source, len_frame, 0, 0)
 
 
-def expand_stream(state: Longs, source: int, length: int, to: int, room: int) -> int:
+def expand_stream(state: Longs, source: int, len_frame: int, to: int, room: int) -> int:
     """Decompress a zstd frame as `ZstdCodec` does; return its size, or a negative number."""
     stream, context = load(state, _STREAM), load(state, _STREAM_CONTEXT)
-    out, into = load(state, OWN) + _WORD * _OUT, load(state, OWN) + _WORD * _IN
+    out, into = address(state) + _WORD * _OUT, address(state) + _WORD * _IN
     store(state, _OUT, to)
     store(state, _OUT + 1, room)
     store(state, _OUT + 2, 0)
@@ -150,21 +177,21 @@ def expand_stream(state: Longs, source: int, length: int, to: int, room: int) ->
     call(load(state, _RESET), context, _SESSION, 0, 0, 0, 0, 0)
     left = call(stream, context, out, into, 0, 0, 0, 0)
     if left > 0:
-        store(state, _IN + 1, length)
+        store(state, _IN + 1, len_frame)
         left = call(stream, context, out, into, 0, 0, 0, 0)
-    return load(state, _OUT + 2) if left == 0 and load(state, _IN + 2) == length else -1
+    return load(state, _OUT + 2) if left == 0 and load(state, _IN + 2) == len_frame else -1
 
 
-def expand_zstd(data: Bytes, state: Longs, here: int, end: int, used: int) -> int:
+def expand_zstd(data: Bytes, target: Bytes, state: Longs, here: int, end: int, used: int) -> int:  # noqa: PLR0917
     """Decompress one frame, with nothing after it; return its size, or a negative number."""
-    source, length = load(state, SOURCE) + here, end - here
-    to, room = load(state, TARGET) + used, load(state, ROOM) - used
-    if length <= load(state, _LEN_MAGIC) or load_u4le(data, here) != load(state, _FRAME_NUMBER):
+    source, len_frame = address(data) + here, end - here
+    to, room = address(target) + used, length(target) - used
+    if len_frame <= load(state, _LEN_MAGIC) or load_u4le(data, here) != load(state, _FRAME_NUMBER):
         return -1
-    claimed = call(load(state, _CLAIMED), source, length, 0, 0, 0, 0, 0)
-    if 0 <= claimed <= load(state, _LEN_JAVA_ROOM) and length <= load(state, _LEN_JAVA_READ):
-        return expand_whole(state, source, length, to, room)
-    return expand_stream(state, source, length, to, room)  # errors are the last numbers of a C size_t
+    claimed = call(load(state, _CLAIMED), source, len_frame, 0, 0, 0, 0, 0)
+    if 0 <= claimed <= load(state, _LEN_JAVA_ROOM) and len_frame <= load(state, _LEN_JAVA_READ):
+        return expand_whole(state, source, len_frame, to, room)
+    return expand_stream(state, source, len_frame, to, room)  # errors are the last numbers of a C size_t
 
 
 def expander() -> Callable[..., int]:
@@ -172,14 +199,16 @@ def expander() -> Callable[..., int]:
 
     def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
         used = at = 0
-        while at < load(state, COUNT) and used < load(state, ENOUGH):
+        while 2 * at < length(places) and used < load(state, ENOUGH):
             here, end = load(places, 2 * at), load(places, 2 * at + 1)
             if load(state, CODEC) == _GZIP:
-                size = expand_gzip(data, state, here, end, used)
+                size = expand_gzip(data, target, state, here, end, used)
+            elif load(state, CODEC) == _SNAPPY:
+                size = expand_snappy(data, target, state, here, end, used)
             elif load(state, CODEC) == _LZ4:
                 size = expand_lz4(data, target, state, here, end, used)
             else:
-                size = expand_zstd(data, state, here, end, used)
+                size = expand_zstd(data, target, state, here, end, used)
             if size < 0:
                 break
             store(places, 2 * at, used)
@@ -202,8 +231,7 @@ class Loop:
 
     def __init__(self, codec: int, needs: tuple[Sequence[int], Any]) -> None:
         self._kept = needs[1]
-        self._state = memoryview(array("q", [codec, *[0] * (FIRST - 1), *needs[0]]))
-        self._state[OWN] = address_of(self._state)
+        self._state = memoryview(array("q", [codec, 0, 0, *needs[0]]))
         self._run = Compiled(expander)
         self._run.set("state", self._state)
 
@@ -223,18 +251,13 @@ class Loop:
         state, run = self._state, self._run
         for name, memory in (("data", source), ("places", places), ("target", target)):
             run.set(name, memory)
-        state[COUNT], state[ENOUGH], state[ROOM] = (
-            memoryview(places).nbytes // (2 * _WORD),
-            enough,
-            len(target),
-        )
-        state[SOURCE], state[TARGET] = address_of(source), address_of(target)
+        state[ENOUGH] = enough
         return run(), state[USED]
 
 
 def new_loop(name: str, magic: int = 2) -> Loop | None:
     """Return the loop of a codec by Kafka's name; None if it has none, or its library is not installed."""
-    found = {"gzip": (_GZIP, _gzip_needs), "lz4": (_LZ4, _lz4_needs), "zstd": (_ZSTD, _zstd_needs)}.get(name)
+    found = _LOOPS.get(name)
     try:
         needs = found[1](magic) if found else None
     except ImportError:  # the codec reports the missing package
@@ -254,6 +277,13 @@ def _gzip_needs(_magic: int) -> _Needs | None:
         return None
     context = create()
     return [function, context, 0, 0], _Held(context, free)
+
+
+def _snappy_needs(_magic: int) -> _Needs:
+    from kafka_segments.core.codecs import snappy
+
+    container = snappy.STREAM_NUMBER, snappy.LEN_STREAM_HEADER, snappy.LEN_CHUNK_LENGTH
+    return [*container, *table_of(snappy.ELEMENTS)], None
 
 
 def _lz4_needs(magic: int) -> _Needs | None:
@@ -287,6 +317,13 @@ def _zstd_needs(_magic: int) -> _Needs | None:
     numbers = zstd.FRAME_NUMBER, zstd.LEN_MAGIC, zstd.LEN_JAVA_ROOM, zstd.LEN_JAVA_READ
     return [*words, *(one.context for one in contexts), *numbers, *[0] * 6], contexts
 
+
+_LOOPS: dict[str, tuple[int, Callable[[int], _Needs | None]]] = {
+    "gzip": (_GZIP, _gzip_needs),
+    "snappy": (_SNAPPY, _snappy_needs),
+    "lz4": (_LZ4, _lz4_needs),
+    "zstd": (_ZSTD, _zstd_needs),
+}
 
 _VOID = ctypes.c_void_p
 

@@ -1,20 +1,17 @@
 """Decompression of batches' records into one reused buffer.
 
-Strategy: ordinary payloads are decompressed many with a call (`codec_loops`) or at least without new memory
-(`codecs.direct_codec`). Others go through the codec's own module, whose result is a bytes object, and whose
-errors describe what is wrong.
+Strategy: ordinary payloads are decompressed many with a call (`codec_loops`). Others go through the codec's
+own module, whose result is a bytes object, and whose errors describe what is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-from kafka_segments.core.codecs import CODEC_NAMES, Direct, decompress, direct_codec
+from kafka_segments.core.codecs import CODEC_NAMES, decompress
 from kafka_segments.core.codecs.bounds import ALWAYS_ALLOWED, content_bound
 from kafka_segments.core.native.arena import Scratch
-from kafka_segments.core.segment.columnar.codec_loops import new_loop
+from kafka_segments.core.segment.columnar.codec_loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
 
 __all__ = ["PlainRecords"]
@@ -22,11 +19,6 @@ __all__ = ["PlainRecords"]
 _LEN_BUFFER = 4 << 20
 _LARGEST_BUFFER = ALWAYS_ALLOWED  # larger results are judged by the size of their payload; they come alone
 _LEN_TOGETHER = 1 << 19  # decompressed bytes that are worth a call of the decoder
-_MOST_TOGETHER = 128  # payloads, where Python goes through them
-
-
-_Way: TypeAlias = Callable[[memoryview, Any, memoryview, int], tuple[int, int]]
-"""A function with the arguments and the result of `Loop.expand`."""
 
 
 class PlainRecords:
@@ -44,7 +36,7 @@ class PlainRecords:
         self._max_decompressed = max_decompressed
         self._keeps, self._used = keeps, 0
         self._scratch: Scratch | None = None
-        self._ways: dict[tuple[str, bool], _Way | None] = {}
+        self._loops: dict[tuple[str, bool], Loop | None] = {}
         self.view = memoryview(b"")
 
     def fill(self, window: memoryview, codec: int, places: Any, magic: int = 2) -> int:
@@ -65,10 +57,10 @@ class PlainRecords:
             MissingCodecError: the codec's package is not installed.
         """
         name = _name(codec)
-        way = self._way(name, magic)
-        while way is not None:
+        loop = self._loop(name, magic)
+        while loop is not None:
             target = self._target()
-            num_done, size = way(window, places, target, _LEN_TOGETHER)
+            num_done, size = loop.expand(window, places, target, _LEN_TOGETHER)
             if num_done:
                 self.view = target[:size]
                 self._used += size if self._keeps else 0
@@ -87,12 +79,11 @@ class PlainRecords:
         most = min(self._max_decompressed, _LARGEST_BUFFER)
         return scratch.view[self._used : min(len(scratch.view), self._used + most)]
 
-    def _way(self, name: str, magic: int) -> _Way | None:
+    def _loop(self, name: str, magic: int) -> Loop | None:
         key = name, magic == 0
-        if key not in self._ways:
-            loop, direct = new_loop(name, magic), direct_codec(name)
-            self._ways[key] = loop.expand if loop else partial(_directly, direct) if direct else None
-        return self._ways[key]
+        if key not in self._loops:
+            self._loops[key] = new_loop(name, magic)
+        return self._loops[key]
 
     def _fill_alone(self, name: str, payload: memoryview, magic: int) -> None:
         max_size = content_bound(len(payload), self._max_decompressed)
@@ -101,25 +92,6 @@ class PlainRecords:
         if _LEN_BUFFER < size <= _LARGEST_BUFFER // 2:
             # The next one is likely to be as large.
             self._scratch, self._used = Scratch(1 << (2 * size).bit_length()), 0
-
-
-def _directly(
-    direct: Direct, window: memoryview, places: Any, target: memoryview, enough: int
-) -> tuple[int, int]:
-    """Decompress one payload after the other, as far as it goes; returns how many, and the bytes written."""
-    used, ends = 0, [0]
-    for start, end in places[:_MOST_TOGETHER].tolist():
-        size = direct(window[start:end], target[used:])
-        if size is None:
-            break
-        used += size
-        ends.append(used)
-        if used >= enough:
-            break
-    num_done = len(ends) - 1
-    places[:num_done, 0] = ends[:-1]
-    places[:num_done, 1] = ends[1:]
-    return num_done, used
 
 
 def _name(codec: int) -> str:
