@@ -186,7 +186,7 @@ def decoder(
                     clear_bit(key_validity, row)
                     key_nulls += 1
                     if views:
-                        store_view(key_views, row, data, 0, 0, buffer)
+                        store_view(key_views, row, data, key_start, 0, buffer)
                 if not views:
                     store(key_offsets, row + 1, key_used)
             if value:
@@ -201,7 +201,7 @@ def decoder(
                     clear_bit(value_validity, row)
                     value_nulls += 1
                     if views:
-                        store_view(value_views, row, data, 0, 0, buffer)
+                        store_view(value_views, row, data, value_start, 0, buffer)
                 if not views:
                     store(value_offsets, row + 1, value_used)
             if offset:

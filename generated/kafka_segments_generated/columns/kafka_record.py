@@ -276,7 +276,14 @@ def decoder(
                                 clear_bit(headers_value_validity, headers_items)
                                 headers_value_nulls += 1
                                 if views:
-                                    store_view(headers_value_views, headers_items, data, 0, 0, buffer)
+                                    store_view(
+                                        headers_value_views,
+                                        headers_items,
+                                        data,
+                                        headers_value_start,
+                                        0,
+                                        buffer,
+                                    )
                             if not views:
                                 store(headers_value_offsets, headers_items + 1, headers_value_used)
                             headers_items += 1
@@ -302,7 +309,7 @@ def decoder(
                         clear_bit(key_validity, row)
                         key_nulls += 1
                         if views:
-                            store_view(key_views, row, data, 0, 0, buffer)
+                            store_view(key_views, row, data, key_start, 0, buffer)
                     if not views:
                         store(key_offsets, row + 1, key_used)
                 if value:
@@ -317,7 +324,7 @@ def decoder(
                         clear_bit(value_validity, row)
                         value_nulls += 1
                         if views:
-                            store_view(value_views, row, data, 0, 0, buffer)
+                            store_view(value_views, row, data, value_start, 0, buffer)
                     if not views:
                         store(value_offsets, row + 1, value_used)
                 if headers:

@@ -46,7 +46,8 @@ class ColumnWriter:
                 self._source.add(f"clear_bit({column.path}_validity, {row})", f"{column.path}_nulls += 1")
                 if column.has_views:
                     with self._source.block("if views:"):
-                        self._source.add(f"store_view({column.path}_views, {row}, data, 0, 0, buffer)")
+                        nothing = f"{value.start}, 0"
+                        self._source.add(f"store_view({column.path}_views, {row}, data, {nothing}, buffer)")
         with self._source.block("if not views:") if column.has_views else nullcontext():
             self._source.add(f"store({column.path}_offsets, {row} + 1, {column.path}_used)")
 

@@ -23,10 +23,13 @@ __all__ = ["CHECK_BOUNDS", "INTRINSICS", "array_parts", "bytes_loader", "check_p
 
 CHECK_BOUNDS = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS") == "1"
 
-_I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
+_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 # Bytes copied in one step.
 _SHORT, _VECTOR, _STEP = 16, 64, 256
 _CACHE_LINE = 64
+# The beginning of a view: its size, and bytes.
+_LEN_SIZE = 4
+_HEAD = ir.VectorType(_I8, LEN_VIEW)
 # Arguments of LLVM's prefetch instruction.
 _TO_READ, _SECOND_CACHE, _DATA = 0, 2, 1
 _Builder = Any
@@ -185,17 +188,6 @@ def _copy_wide(builder: _Builder, target: Any, source: Any, size: Any) -> None:
                     _copy_steps(builder, target, source, size)
 
 
-def _prefetch(builder: _Builder, source: Any, size: Any) -> None:
-    """Fetch bytes into the second cache that are `LEN_PIECE` after `source`: each cache line of so many."""
-    kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
-    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-    line = ir.Constant(_I64, _CACHE_LINE)
-    ahead = builder.gep(source, [ir.Constant(_I64, LEN_PIECE)])
-    with cgutils.for_range_slice(builder, ir.Constant(_I64, 0), size, line, _I64) as (at, _count):
-        place = builder.gep(ahead, [at])
-        builder.call(prefetch, [place, _I32(_TO_READ), _I32(_SECOND_CACHE), _I32(_DATA)])
-
-
 def _copy_steps(builder: _Builder, target: Any, source: Any, size: Any) -> None:
     """Copy one step, and longer sizes by memcpy, which is worth the call there.
 
@@ -228,52 +220,61 @@ def _copy_vectors(builder: _Builder, target: Any, source: Any, index: Any, shape
 def _store_view(  # noqa: PLR0917
     _typing: Any, views: Any, row: Any, data: Any, start: Any, size: Any, buffer: Any
 ) -> Any:
-    """Load 16 bytes at once where the data has them, and shift or mask them into place.
-
-    Also prefetch as many bytes as are viewed, `LEN_PIECE` later.
-    """
+    """Load the first bytes with one instruction unless they are at an end of the data."""
 
     def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
         base, length = array_parts(builder, arguments[2])
         start, size, buffer = arguments[3:]
         check_place(builder, start, size, length)
-        most = ir.Constant(_I64, MOST_INLINE)
+        source, most = builder.gep(base, [start]), ir.Constant(_I64, MOST_INLINE)
         is_short = builder.icmp_signed("<=", size, most)
-        head = builder.alloca(_I128)
-        source = builder.gep(base, [start])
-        has_room = builder.icmp_signed("<=", builder.add(start, ir.Constant(_I64, LEN_VIEW)), length)
-        with builder.if_else(has_room, likely=True) as (wide, exact):
+        room = builder.and_(
+            builder.icmp_signed(">=", start, ir.Constant(_I64, _LEN_SIZE)),
+            builder.icmp_signed("<=", builder.add(start, most), length),
+        )
+        with builder.if_else(room, likely=True) as (wide, exact):
             with wide:
-                builder.store(builder.load(builder.bitcast(source, _I128.as_pointer()), align=1), head)
+                place = builder.gep(source, [ir.Constant(_I64, -_LEN_SIZE)])
+                loaded = builder.load(builder.bitcast(place, _HEAD.as_pointer()), align=1), builder.block
             with exact:
-                inline = builder.select(is_short, size, most)
-                cgutils.raw_memcpy(builder, builder.bitcast(head, _I8.as_pointer()), source, inline, 1)
-        _prefetch(builder, source, size)
-        value = _view(builder, builder.load(head), is_short, size, (buffer, start))
-        place, num_bytes = array_parts(builder, arguments[0])
+                words = cgutils.alloca_once(builder, _HEAD)
+                place = builder.gep(builder.bitcast(words, _I8.as_pointer()), [ir.Constant(_I64, _LEN_SIZE)])
+                cgutils.raw_memcpy(builder, place, source, builder.select(is_short, size, most), 1)
+                copied = builder.load(words), builder.block
+        head = builder.phi(_HEAD)
+        for value, block in (loaded, copied):
+            head.add_incoming(value, block)
+        views, num_bytes = array_parts(builder, arguments[0])
         at = builder.mul(arguments[1], ir.Constant(_I64, LEN_VIEW))
         check_place(builder, at, ir.Constant(_I64, LEN_VIEW), num_bytes)
-        builder.store(value, builder.bitcast(builder.gep(place, [at]), _I128.as_pointer()), align=1)
+        target = builder.gep(views, [at])
+        with builder.if_else(is_short) as (short, long):
+            with short:
+                _store_words(builder, target, _only(builder, head, size), (size,))
+            with long:
+                _store_words(builder, target, head, (size, None, buffer, start))
         return context.get_dummy_value()
 
     integer = types.int64
     return types.void(views, integer, data, integer, integer, integer), generate
 
 
-def _view(builder: _Builder, head: Any, is_short: Any, size: Any, place: tuple[Any, Any]) -> Any:
-    """A view as one number: the size, and 12 bytes; or 4, the buffer and where they begin in it."""
+def _only(builder: _Builder, head: Any, size: Any) -> Any:
+    """Return 16 bytes of which only `size` after the first four are kept, and others are 0."""
+    single = builder.insert_element(ir.Constant(_HEAD, ir.Undefined), builder.trunc(size, _I8), _I32(0))
+    sizes = builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(_I32, LEN_VIEW), [0] * LEN_VIEW))
+    places = ir.Constant(_HEAD, [LEN_VIEW] * _LEN_SIZE + list(range(MOST_INLINE)))
+    return builder.select(builder.icmp_signed("<", places, sizes), head, ir.Constant(_HEAD, [0] * LEN_VIEW))
 
-    def wide(value: Any, bits: int) -> Any:
-        return builder.shl(builder.zext(value, _I128), ir.Constant(_I128, bits))
 
-    # Shifted up by the 4 bytes of the size, and what is above the last byte away.
-    bits = builder.shl(builder.sub(ir.Constant(_I64, MOST_INLINE), size), ir.Constant(_I64, 3))
-    above = builder.zext(builder.and_(bits, ir.Constant(_I64, 127)), _I128)
-    inline = builder.lshr(builder.shl(builder.shl(head, ir.Constant(_I128, 32)), above), above)
-    first = builder.and_(wide(builder.trunc(head, _I32), 32), ir.Constant(_I128, (1 << 64) - 1))
-    buffer, start = place
-    outside = builder.or_(first, builder.or_(wide(buffer, 64), wide(start, 96)))
-    return builder.or_(builder.zext(size, _I128), builder.select(is_short, inline, outside))
+def _store_words(builder: _Builder, target: Any, head: Any, words: tuple[Any, ...]) -> None:
+    """Store 16 bytes, of which some words of 32 bits are replaced."""
+    kind = ir.VectorType(_I32, LEN_VIEW // _LEN_SIZE)
+    value = builder.bitcast(head, kind)
+    for at, word in enumerate(words):
+        if word is not None:
+            value = builder.insert_element(value, builder.trunc(word, _I32), _I32(at))
+    builder.store(value, builder.bitcast(target, kind.as_pointer()), align=1)
 
 
 @intrinsic
