@@ -9,6 +9,7 @@
 | `headers` | reads the headers of all batches, and plainly the pages that these are on, several times over |
 | `threads` | one thread reads the segment twice, two read it once each, several times over |
 | `threads_views` | the same with views |
+| `tables` | reads eight times the segment into a table by one thread, and by two, several times over |
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any
 from tests.bench import ours
 
 PASSES = 5
+NUM_FILES = 8
 MIB = 1 << 20
 LEN_PAGE = 4096
 LEN_HEADER = 61
@@ -118,6 +120,18 @@ def threads_views(path: Path) -> dict[str, Any]:
     return threads(path, views=True)
 
 
+def tables(path: Path) -> dict[str, Any]:
+    """Seconds of reading a segment, as eight files, into a table by one thread, and by two."""
+    files = [path] * NUM_FILES
+    works = {
+        "one": lambda: ours.num_rows_of_tables(files, 1),
+        "two": lambda: ours.num_rows_of_tables(files, 2),
+    }
+    records = works["two"]() // NUM_FILES
+    found = [{name: timed(work) for name, work in works.items()} for _ in range(PASSES)]
+    return {"records": records, **{name: min(one[name] for one in found) for name in works}}
+
+
 def in_the_cache() -> None:
     """Checksums of the same MiB, which the C library computes without Python's lock."""
     for _ in range(200):
@@ -142,7 +156,7 @@ def timed(*works: Callable[[], object]) -> float:
 
 
 WHAT: dict[str, Callable[[Path], dict[str, Any]]] = {
-    work.__name__: work for work in (stream, table, first, memory, headers, threads, threads_views)
+    work.__name__: work for work in (stream, table, first, memory, headers, threads, threads_views, tables)
 }
 
 if __name__ == "__main__":

@@ -56,6 +56,12 @@ def num_table_rows(source: Path) -> int:
     return int(table.num_rows)
 
 
+def num_rows_of_tables(sources: Sequence[Path], threads: int) -> int:
+    """Read several segments into one Arrow table by several threads; return how many rows it has."""
+    table: pa.Table = kafka_segments.read_table(sources, columns=list(COLUMNS), threads=threads)
+    return int(table.num_rows)
+
+
 def header_positions(source: Path) -> list[int]:
     """Read the headers of all batches of a segment, without payloads; return where they are."""
     with kafka_segments.open_segment(source) as segment:

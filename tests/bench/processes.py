@@ -48,6 +48,7 @@ THREADS = {
     "two-threads": ("threads", "json170", "two threads against one"),
     "two-threads-views": ("threads_views", "json170", "two threads against one, views"),
     "two-threads-zstd": ("threads", "zstd", "two threads against one"),
+    "read-table-threads": ("tables", "encode170", "read_table of 8 files, two threads against one"),
 }
 """Figures of threads: what `once` does, with which corpus, and a title."""
 

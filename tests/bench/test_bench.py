@@ -321,6 +321,12 @@ def test_the_pages_with_headers_are_read(small_corpora: dict[str, Path]) -> None
     assert answer["seconds"] > 0 < answer["floor"]
 
 
+def test_one_thread_and_two_read_all_records_into_tables(small_corpora: dict[str, Path]) -> None:
+    answer = once.tables(small_corpora["json170"])
+    assert answer["records"] == passes.make("aiokafka", small_corpora["json170"])().records
+    assert answer["one"] > 0 < answer["two"]
+
+
 def test_salvage_and_cp_make_the_same_segment(tmp_path: Path) -> None:
     path = tmp_path / "source" / "orders-0" / f"{0:020}.log"
     path.parent.mkdir(parents=True)
