@@ -170,3 +170,36 @@ def test_another_way_is_an_error(folder: Path, wrong: Any) -> None:
         scan(folder, binary=wrong)
     with open_partition(folder) as partition, pytest.raises(OptionError, match="binary must be"):
         partition.read_batches(binary=wrong)
+
+
+def long_segment(codec: int) -> bytes:
+    """More than 20 MiB of content, in which no two values are alike."""
+    found = []
+    for at in range(0, 6000, 4):
+        records = [record(n, b"%d" % (at + n), b"%08d" % (at + n) * 450) for n in range(4)]
+        more: dict[str, Any] = {"count": 4, "last_offset_delta": 3, "attributes": codec}
+        if codec:
+            zstandard = pytest.importorskip("zstandard")
+            more["payload"] = zstandard.ZstdCompressor().compress(b"".join(records))
+        found.append(batch(at, [] if codec else records, **more))
+    return b"".join(found)
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_no_window_is_used_again_while_a_batch_refers_to_it(tmp_path: Path, codec: int) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(long_segment(codec))
+    expected = [b"%08d" % offset * 450 for offset in range(6000)]
+    found = {}
+    for part in range(3):  # of which every third batch is kept
+        with open_segment(path) as segment:
+            for number, one in enumerate(segment.read_batches(["offset", "value"], binary="view")):
+                if number % 3 == part:
+                    found[one.column("offset")[0].as_py()] = one
+                del one
+    path.write_bytes(bytes(path.stat().st_size))
+    assert len(found) > 2
+    values = [value for first in sorted(found) for value in found[first].column("value").to_pylist()]
+    assert values == expected
+    places = {place for one in found.values() for place in column_addresses(one.column("value"))}
+    assert sum(size for _at, size in places) < 2 * sum(map(len, expected))
