@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 
 from kafka_segments.cli import console, parsing
@@ -23,6 +23,7 @@ from kafka_segments.cli.output import print_lines
 from kafka_segments.cli.sources import paths_of, places_of
 from kafka_segments.core.formats.file_names import real_path
 from kafka_segments.core.io.filesystems import Places
+from kafka_segments.core.io.threads import in_threads
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Kind, of_kinds
@@ -32,8 +33,6 @@ from kafka_segments.log.segment_figures import SegmentFigures, figures_by_ends, 
 from kafka_segments.log.skipped_files import SkippedFiles
 
 __all__ = ["add_parser", "run"]
-
-_NUM_AHEAD = 1024  # segments that wait for a thread
 
 Read = Callable[[Places, StoredSegment], SegmentFigures]
 
@@ -168,18 +167,15 @@ def _figures(
     segments = [segment for _copy, segment in work]
     is_far = any(is_remote(segment.file) for segment in segments[:1])
     num_threads = max(num_jobs, NUM_REQUESTS if is_far else 1)
-    if num_threads == 1:
-        yield from (_read(places, read, segment) for segment in segments)
-        return
-    with ThreadPoolExecutor(num_threads) as pool:
-        for start in range(0, len(segments), _NUM_AHEAD):
-            yield from pool.map(partial(_read, places, read), segments[start : start + _NUM_AHEAD])
+    found_in = partial(_read, places, read)
+    with closing(in_threads(found_in, segments, num_threads, num_waiting=None)) as found:
+        yield from (figures for _, figures in found)
 
 
-def _read(places: Places, read: Read, segment: StoredSegment) -> SegmentFigures:
+def _read(places: Places, read: Read, segment: StoredSegment) -> Generator[SegmentFigures, None, None]:
     try:
-        return read(places, segment)
+        yield read(places, segment)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         end = segment.base_offset if segment.end_offset is None else segment.end_offset
-        return SegmentFigures(False, segment.base_offset, end, errors=(error,))
+        yield SegmentFigures(False, segment.base_offset, end, errors=(error,))

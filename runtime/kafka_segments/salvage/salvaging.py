@@ -1,9 +1,9 @@
 """Salvage: clean partitions from the best of all copies, with everything else in a quarantine.
 
-Strategy: partitions one by one, or some at a time in threads, each bounded in memory. They are no tasks of
-`core.io.jobs`, whose processes report only what is done: threads share one count of bytes, one hasher and one
-file of texts, and what takes the time (checksums, hashing, copying) leaves Python to the others. Everything
-is written into a hidden directory beside the destination, which gets its name when all of it is on the disk.
+Strategy: partitions one by one, or some at a time in threads, each bounded in memory. Threads share one
+count of bytes, one hasher and one file of texts, and what takes the time (checksums, hashing, copying) leaves
+Python to the others. Everything is written into a hidden directory beside the destination, which gets its
+name when all of it is on the disk.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, groupby
 from typing import Any
 
@@ -25,6 +25,7 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.jobs import Progress
 from kafka_segments.core.io.new_outputs import new_directory
 from kafka_segments.core.io.outputs import OutputFile, check_replaceable, make_directories
+from kafka_segments.core.io.threads import check_wanted, in_threads
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.cluster_metadata import with_topic_ids
@@ -99,7 +100,9 @@ def salvage(
             run = SalvageRun(
                 places, hidden, named, retention_ms, now_ms, digests, Fragments(hidden), counter.add
             )
-            done = _run(run, _by_partition(copies), jobs, counter)
+            groups = _by_partition(copies)
+            with closing(in_threads(partial(_one, run), groups, jobs, num_waiting=None)) as found:
+                done = [one for _, one in found]
         properties, wrong = properties_in(places, copies)
         result = _result(sources, copies, done, skipped, run)
         result.notes.extend([*wrong, *_notes_on(properties)])
@@ -121,18 +124,16 @@ def check_destination(destination: str, copies: Sequence[PartitionCopy]) -> str:
 
 
 class ByteCounter:
-    """Sum of the bytes that all threads have read and written; a stop for them all."""
+    """Sum of the bytes that all threads have read and written."""
 
     def __init__(self, total: int, progress: Progress) -> None:
         self._total, self._progress = total, progress
         self._done = 0
         self._lock = threading.Lock()
-        self.is_stopped = False
 
     def add(self, num_bytes: int) -> None:
-        """Add some; raises `OutputError` in a thread that is to end."""
-        if self.is_stopped:
-            raise OutputError("the run has ended before this partition was done")
+        """Add some; a thread whose result is not wanted any more ends."""
+        check_wanted()
         with self._lock:
             self._done += num_bytes
             self._progress(min(self._done, self._total), self._total)
@@ -143,30 +144,17 @@ def _by_partition(copies: Sequence[PartitionCopy]) -> list[list[PartitionCopy]]:
     return [list(found) for _, found in groupby(ordered, key=lambda one: (one.topic, one.partition))]
 
 
-def _run(
-    run: SalvageRun, groups: Sequence[list[PartitionCopy]], jobs: int, counter: ByteCounter
-) -> list[DonePartition]:
-    if jobs <= 1 or len(groups) < 2:
-        return [_one(run, group) for group in groups]
-    pool = ThreadPoolExecutor(min(jobs, len(groups)), "salvage")
-    try:
-        return list(pool.map(lambda group: _one(run, group), groups))
-    finally:
-        counter.is_stopped = True
-        pool.shutdown(cancel_futures=True)
-
-
-def _one(run: SalvageRun, group: list[PartitionCopy]) -> DonePartition:
+def _one(run: SalvageRun, group: list[PartitionCopy]) -> Generator[DonePartition, None, None]:
     """Salvage one partition; an error that concerns it alone is part of the result."""
     try:
-        return salvage_partition(run, group)
+        yield salvage_partition(run, group)
     except KafkaFormatError as error:
         if isinstance(error, OutputError):
             raise
         name = group[0].topic, group[0].partition
         values = {"topic": name[0], "partition": name[1], "error": str(error), "files": []}
         text = run.fragments.add([json.dumps(values)])
-        return DonePartition(*name, (text,), has_findings=True, error=error)
+        yield DonePartition(*name, (text,), has_findings=True, error=error)
 
 
 def _result(
