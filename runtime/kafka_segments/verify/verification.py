@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import groupby
 
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.jobs import in_processes
-from kafka_segments.errors import KafkaFormatError, ReadError
+from kafka_segments.core.io.threads import check_wanted, in_threads
+from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -102,8 +103,8 @@ def iter_findings(
         options: of the verification.
         reading: how segments are read.
         summary: receives what was verified.
-        num_jobs: processes; each verifies one copy at a time. The order of the findings never depends on it.
-        progress: called with the number of bytes that were read since the last call.
+        num_jobs: threads; each verifies one copy at a time. The order of the findings never depends on it.
+        progress: called with the number of bytes that were read since the last call, by one thread at a time.
 
     Raises:
         StoreError: a store failed where several directories are compared.
@@ -130,18 +131,19 @@ def _results(
     num_jobs: int,
     progress: Callable[[int], None] | None,
 ) -> Iterator[CopyResult]:
-    if min(num_jobs, len(subject.copies)) <= 1:
-        reading, progress = replace(reading, progress=progress), None
-    find, killed = partial(_verified, options=options, reading=reading), ReadError("a process was killed")
-    with in_processes(find, subject.copies, num_jobs, killed) as found:
-        for copy, (result,) in zip(subject.copies, found, strict=True):
-            if progress is not None:
-                progress(sum(one.size for one in copy.segments))
-            yield result
+    lock = threading.Lock()
 
+    def add(num_bytes: int) -> None:
+        check_wanted()
+        if progress is not None:
+            with lock:
+                progress(num_bytes)
 
-def _verified(copy: PartitionCopy, options: VerifyOptions, reading: SegmentReading) -> Iterator[CopyResult]:
-    yield verify_copy(copy, options, reading)
+    def verified(copy: PartitionCopy) -> Generator[CopyResult, None, None]:
+        yield verify_copy(copy, options, replace(reading, progress=add))
+
+    with closing(in_threads(verified, subject.copies, num_jobs, num_waiting=None)) as found:
+        yield from (result for _, result in found)
 
 
 def _of_directories(
