@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import io
 import pickle
@@ -95,6 +96,25 @@ def test_memory_is_used_again_when_nobody_looks():
     del part
     again = pool.take()
     assert again.arena.addresses["a"] == address
+
+
+def test_a_large_arena_that_comes_back_is_replaced_once():
+    """By one in huge pages, where the system has any; of that nothing is known."""
+    pool = ArenaPool([("a", 3 << 20)])
+    first = pool.take()
+    first.arena.dirty = frozenset()
+    assert not first.arena.is_lasting
+    del first
+    second = pool.take()
+    assert second.arena.is_lasting
+    assert second.arena.dirty == {"a"}
+    address = second.arena.addresses["a"]
+    ctypes.memset(address, 7, 3 << 20)
+    second.arena.dirty = frozenset()
+    del second
+    third = pool.take()
+    assert (third.arena.addresses["a"], third.arena.dirty) == (address, frozenset())
+    assert ctypes.string_at(address, 3 << 20) == b"\7" * (3 << 20)
 
 
 @pytest.mark.usefixtures("small_arenas")

@@ -4,7 +4,9 @@ Strategy: new memory costs more than decoding into it, for the system clears eve
 So an arena holds all arrays of one arrow batch, and every Arrow buffer that points into it holds its lease;
 when the last of them is gone, wherever that happens, the arena can be filled again. What is handed out thus
 never changes under its reader, and a reader that drops each batch before it takes the next one gets the same
-warm memory. Pages that nothing was written to take no memory.
+warm memory. Pages that nothing was written to take no memory. An arena that comes back once is likely to come
+back often: it is replaced by one in huge pages, of which the CPU knows more addresses, and which would waste
+memory in arenas that are kept.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ import ctypes
 import mmap
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 __all__ = ["Arena", "ArenaPool", "Lease", "Scratch", "pool_of"]
 
-_PAGE = mmap.PAGESIZE
+_PAGE, _HUGE_PAGE = mmap.PAGESIZE, 2 << 20
 _MAX_FREE = 8  # arenas of a kind that wait for use, so that what lies about is bounded
 _MAX_KINDS = 8
 
@@ -28,16 +31,18 @@ class Arena:
 
     Args:
         sizes: name and bytes of each array.
+        in_huge_pages: have them where the system has any.
 
     Attributes:
         addresses: of each array, at the beginning of a page.
         dirty: names of arrays that must be reset before rows are appended; maintained by the arena's users.
+        is_lasting: whether it is as it should be to be used again.
 
     Raises:
         MemoryError: there is no memory.
     """
 
-    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
+    def __init__(self, sizes: Sequence[tuple[str, int]], *, in_huge_pages: bool = False) -> None:
         self.dirty = frozenset(name for name, _size in sizes)
         places, size = {}, 0
         for name, length in sizes:
@@ -48,6 +53,10 @@ class Arena:
             self._memory = mmap.mmap(-1, size, flags=mmap.MAP_ANONYMOUS | mmap.MAP_PRIVATE)
         except OSError as error:
             raise MemoryError(f"cannot allocate {size} bytes: {error.strerror}") from error
+        self.is_lasting = in_huge_pages or size < _HUGE_PAGE
+        if in_huge_pages:
+            with suppress(AttributeError, OSError):  # of Linux; and not of all its kernels
+                self._memory.madvise(mmap.MADV_HUGEPAGE)
         # Holds the mapping open as long as the arena lives.
         self._hold = ctypes.c_char.from_buffer(self._memory)
         base = ctypes.addressof(self._hold)
@@ -87,6 +96,9 @@ class ArenaPool:
             arena = self._free.pop()
         except IndexError:
             arena = Arena(self._sizes)
+        else:
+            if not arena.is_lasting:
+                arena = Arena(self._sizes, in_huge_pages=True)
         return Lease(arena, self._free)
 
 
