@@ -19,6 +19,7 @@ from kafka_segments.errors import MissingExtraError
 __all__ = ["load"]
 
 _COMPILING = "compiling decoders, which takes seconds"
+_READY = "the wheels for Linux of `make wheels` have them compiled (docs/install.md)"
 _engines: list[Any] = []  # kept, as their code must never be unloaded
 
 
@@ -40,7 +41,7 @@ def load(factory: Callable[..., Any], options: dict[str, bool], parameters: list
 
 def _kept_or_compiled(folder: cache.Folder | None, key: str, make: Callable[[], bytes]) -> bytes:
     if folder is None:
-        cache.say(f"{_COMPILING}, in every process: there is no folder to keep them in")
+        cache.say(f"{_COMPILING}, in every process: there is no folder to keep them in; {_READY}")
         return make()
     content = folder.read(key)
     if content is not None:
@@ -49,7 +50,8 @@ def _kept_or_compiled(folder: cache.Folder | None, key: str, make: Callable[[], 
         content = folder.read(key)  # another process may have compiled it meanwhile
         if content is None:
             cache.say(
-                f"{_COMPILING}, once for each user, Python, CPU and choice of columns; kept in {folder.path}"
+                f"{_COMPILING}, once for each user, Python, CPU and choice of columns; kept in "
+                f"{folder.path}; {_READY}"
             )
             content = make()
             if keys.is_unchanged():
