@@ -32,6 +32,14 @@ def test_defaults_are_the_connectors() -> None:
     assert options.files == FileOptions()
 
 
+@pytest.mark.parametrize(
+    ("view", "size"), [("records", 256), ("damage", 256), ("batches", 1024), ("control", 1024)]
+)
+def test_views_of_headers_have_larger_tasks(view: str, size: int) -> None:
+    assert parse(view=view).query.limits.max_partition_bytes == size << 20
+    assert parse(view=view, MAXPARTITIONBYTES="5m").query.limits.max_partition_bytes == 5 << 20
+
+
 def test_names_in_any_case_and_values_of_all() -> None:
     given = {
         "PATH": "s3a://bucket/logs",

@@ -51,6 +51,8 @@ ONCE = "once"
 
 
 _STREAM_VIEWS = ("records", "batches", "control")
+_VIEWS_OF_HEADERS = ("batches", "control")
+_HEADERS_PARTITION_BYTES = 1 << 30  # the default of `maxPartitionBytes` there: headers of these take 0.2 s
 _REFUSED_BY_STREAMS = {
     "snapshot": "a stream reads what is appended, but a snapshot fixes what is read",
     "endingTimestamp": "a stream has no end",
@@ -179,6 +181,9 @@ class ReadOptions:
         stream = StreamOptions.parse(options)
         left_out = () if stream.latest is None else (_START,)  # a query does not begin at the latest offset
         query = query_of({name: text for name, text in options.items() if name.lower() not in left_out})
+        if given["view"] in _VIEWS_OF_HEADERS and "maxPartitionBytes" not in given:
+            limits = replace(query.limits, max_partition_bytes=_HEADERS_PARTITION_BYTES)
+            query = replace(query, limits=limits)
         return cls(
             paths=_paths(given),
             query=query,
