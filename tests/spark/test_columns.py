@@ -118,6 +118,20 @@ def test_rows() -> None:
     assert rows_of(records(5), columns="sourceFile") == [{"sourceFile": "/a/t-3/0.log"}]
 
 
+def test_types_of_timestamps_that_change_between_batches_and_inside_one() -> None:
+    columns = columns_of(options(columns="timestampType"))
+
+    def types(*stored: int) -> list[int]:
+        batch = records(*[5] * len(stored))
+        at = batch.schema.get_field_index("timestamp_type")
+        made = columns.rows(batch.set_column(at, batch.schema.field(at), pa.array(stored, pa.int8())))
+        made.validate(full=True)
+        return made.column(0).to_pylist()
+
+    for stored in ((0, 0), (1, 1, 1), (0, 1), (-1,), (1, 0, 1), (1,)):
+        assert types(*stored) == list(stored)
+
+
 @pytest.mark.parametrize("how", ["text", "binary"])
 def test_headers_of_a_part_of_a_batch(how: str) -> None:
     keys = tuple(b"%d" % number for number in range(3))

@@ -1,7 +1,8 @@
 """Conversion of Arrow batches of records to the columns of Spark's `kafka` source.
 
-Strategy: columns that are equal in all rows are built once and sliced for each batch; keys, values and
-offsets are passed on as they are. Only timestamps are computed for each row, in one pass of numpy.
+Strategy: columns that are equal in all rows, or in all of a batch, are built once and sliced for each batch;
+keys, values and offsets are passed on as they are. Only timestamps are computed for each row, in one pass of
+numpy.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class RowColumns:
         self._repeated: dict[str, tuple[Any, pa.Array]] = {}
         self._builders: dict[str, _Builder] = {
             "timestamp": self._timestamps,
+            "timestamptype": self._timestamp_types,
             "headers": _headers,
         }
 
@@ -104,6 +106,13 @@ class RowColumns:
         millis, is_beyond = fit_timestamps(batch, millis, self._overflow, advice=_ADVICE)
         is_null = is_beyond if self._overflow == "null" else None
         return pa.array(millis * MICROS_PER_MILLI, mask=is_null).view(kind)
+
+    def _timestamp_types(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        types = batch.column("timestamp_type")
+        values = types.to_numpy()
+        if len(values) and (values == values[0]).all():  # as in nearly every log
+            return self._repeat("timestamptype", int(values[0]), kind, batch.num_rows)
+        return types.cast(kind)
 
 
 def _headers(batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:

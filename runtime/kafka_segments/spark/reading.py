@@ -60,12 +60,15 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
 def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Join small batches, of many small segments: Spark takes each over by itself."""
     held: list[pa.RecordBatch] = []
+    size = 0
     for batch in chain(batches, [None]):
-        is_full = batch is None or batch.nbytes + sum(one.nbytes for one in held) > _ENOUGH
-        if held and is_full:
+        more = 0 if batch is None else batch.nbytes
+        if held and (batch is None or size + more > _ENOUGH):
             yield held[0] if len(held) == 1 else pa.concat_batches(held)
-            held = []
-        held += [] if batch is None else [batch]
+            held, size = [], 0
+        if batch is not None:
+            held.append(batch)
+            size += more
 
 
 @cache  # once in a worker, which goes on to other tasks
