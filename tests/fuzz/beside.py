@@ -128,6 +128,7 @@ def partition(dice: Random) -> tuple[str, None]:
             elif isinstance(event, Damage):
                 damage.append(event)
         table = opened.read_table(isolation="read_committed", on_damage="skip")
+        assert table.equals(opened.read_table(isolation="read_committed", on_damage="skip", threads=3))
         opened.check_indexes()
     logs = sorted(folder.glob("*.log"))
     if len(logs) > 2 and dice.randrange(2):
