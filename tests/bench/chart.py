@@ -35,7 +35,6 @@ ENCODER_BARS = {
     "kafka-python-builder": BARS["kafka-python"],
 }
 LABELLED = ("columns", "views", "java-views", "rust", "krabka", "encoder", "java-builder", "rust-encoder")
-WIDTH = 0.84 / len(BARS)
 
 
 def draw(rows: Sequence[Row], path: Path, subtitle: str) -> None:
@@ -51,7 +50,7 @@ def draw(rows: Sequence[Row], path: Path, subtitle: str) -> None:
 
     rates = {(row["corpus"], row["decoder"]): row["mrps"] for row in rows if "decoder" in row}
     widths = (len(PLAIN), len(CODECS), len(ENCODED))
-    figure, parts = plt.subplots(1, 3, figsize=(13, 4.4), dpi=120, width_ratios=widths)
+    figure, parts = plt.subplots(1, 3, figsize=(13, 5), dpi=120, width_ratios=widths)
     plain, compressed, encoded = parts
     draw_bars(plain, PLAIN, rates, BARS)
     draw_bars(compressed, CODECS, rates, BARS)
@@ -59,11 +58,11 @@ def draw(rows: Sequence[Row], path: Path, subtitle: str) -> None:
     plain.set_ylabel("million records a second, one core")
     for axes, title in zip(parts, ("decoding", "decoding", "encoding"), strict=True):
         axes.set_title(title, fontsize=9)
-    compressed.legend(frameon=False, fontsize=9)
+    figure.legend(*plain.get_legend_handles_labels(), loc="lower center", ncols=5, frameon=False, fontsize=8)
     title = "Kafka segments, with their CRCs: more is better"
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)
     figure.text(0.99, 0.955, subtitle, ha="right", fontsize=8, color="#495057")
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0.09, 1, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
     # No program's version: the same figures are the same bytes.
     figure.savefig(path, metadata={"Software": None})
@@ -77,12 +76,14 @@ def draw_bars(
     shown: dict[str, tuple[str, str]],
 ) -> None:
     """A group of bars for each corpus."""
+    width = 0.84 / len(shown)
     for place, (decoder, (label, colour)) in enumerate(shown.items()):
         heights = [rates.get((corpus, decoder)) or 0 for corpus in corpora]
-        left = [corpus + (place - (len(shown) - 1) / 2) * WIDTH for corpus in range(len(corpora))]
-        bars = axes.bar(left, heights, WIDTH, label=label, color=colour)
+        left = [corpus + (place - (len(shown) - 1) / 2) * width for corpus in range(len(corpora))]
+        bars = axes.bar(left, heights, width, label=label, color=colour)
         if decoder in LABELLED:
-            labels = [f"{height:.0f}" if height >= 20 else f"{height:.1f}" for height in heights]
-            axes.bar_label(bars, labels, fontsize=7, padding=1)
+            # Who could not run has no bar and no label.
+            labels = [f"{height:.{0 if height >= 20 else 1}f}" if height else "" for height in heights]
+            axes.bar_label(bars, labels, fontsize=7, padding=2, rotation=90)
     axes.set_xticks(range(len(corpora)), corpora)
     axes.spines[["top", "right"]].set_visible(False)
