@@ -107,6 +107,7 @@ def test_a_batch_ends_before_the_record_that_would_pass(batch_size: int, rows: p
 def test_pieces_stay_what_they_are(rows: pa.Table) -> None:
     """Memory is used again only when nobody looks at it any more."""
     options = {"batch_size": 5000}
+    rows = pa.concat_tables([rows, rows])
     whole = kafka_segments.encode_records(rows, **options)
     pieces = list(kafka_segments.iter_encoded(rows, **options))
     assert len(pieces) > 2

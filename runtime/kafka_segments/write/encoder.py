@@ -49,8 +49,8 @@ __all__ = [
     "template_of",
 ]
 
-SIZE_PIECE = 1 << 20
-"""Approximate bytes of a piece."""
+SIZE_PIECE = 15 << 17
+"""Approximate bytes of a piece: with a usual batch, less than the huge page that each writer would hold."""
 MAX_BATCHES = 1024
 _LARGEST_KEPT = 64 << 20  # bytes of the largest arena that is kept for reuse
 _SLACK = 256  # bytes after a copy that it may overwrite, so that it need not be exact
