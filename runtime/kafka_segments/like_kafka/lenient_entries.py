@@ -191,6 +191,9 @@ class EntryReader:
         count, num_read = batch.num_records or 0, 0
         if count == 0:  # bytes after the header are not looked at
             return
+        if self._rows is not None and (ahead := self._rows.ahead(batch)) is not None:
+            yield ahead
+            return
         if batch.compression != "none":  # Kafka decodes them all before it hands out the first one
             opened = self._opened(batch, self._control_items if batch.is_control else None)
             if count <= _MANY:
@@ -230,9 +233,10 @@ class EntryReader:
         Raises:
             KafkaFormatError: before the first one if a wrapper cannot be opened, else after those before.
         """
-        sound = self._rows.message(batch) if self._rows is not None and batch.crc_valid else None
-        # Any negative size stands for null, and is printed as it is stored.
-        if sound is not None and sound.key is not None and sound.value is not None:
+        ahead = self._rows.ahead(batch) if self._rows is not None and batch.crc_valid else None
+        for sound in ahead or ():
+            if sound.key is None or sound.value is None:
+                break  # any negative size stands for null, and is printed as it is stored
             sizes = len(sound.key), len(sound.value)
             yield OldRecord(sound.offset, sound.timestamp, batch.crc, True, *sizes, sound.key, sound.value)
             return

@@ -90,8 +90,7 @@ class _Log:
         position, end = 0, min(source.size, most)
         while True:
             for header in self._reader.sound(position, end):
-                self._output.write(f"{_first_words(header)}{_last_words(header, is_valid=True)}")
-                self._contents_of(header)
+                self._contents_of(header, f"{_first_words(header)}{_last_words(header, is_valid=True)}")
                 position = header.end_position
             if (frame := self._reader.frame(position, end)) is None:
                 break
@@ -114,16 +113,18 @@ class _Log:
         self._output.write(_last_words(header, is_valid=self._reader.is_valid(header)))
         return header
 
-    def _contents_of(self, header: Batch) -> None:
-        """Print the records of an entry."""
-        if self._printed.has_records and header.magic >= NEWEST:
-            self._records(header)
-        elif self._printed.has_records:
-            self._messages(header)
+    def _contents_of(self, header: Batch, line: str = "") -> None:
+        """Print the records of an entry, after its line."""
+        if not self._printed.has_records:
+            self._output.write(line)
+        elif header.magic >= NEWEST:
+            self._records(header, [line])
+        else:
+            self._messages(header, [line])
 
-    def _records(self, header: Batch) -> None:
-        """Print the records of a batch."""
-        printed, is_control, pieces = self._printed, header.is_control, list[str]()
+    def _records(self, header: Batch, pieces: list[str]) -> None:
+        """Print the records of a batch, after some pieces."""
+        printed, is_control = self._printed, header.is_control
         is_parsed = not isinstance(printed.texts, tuple)
         kind, sequence = header.timestamp_type, header.base_sequence
         try:
@@ -154,9 +155,9 @@ class _Log:
         finally:
             self._output.write("".join(pieces))
 
-    def _messages(self, header: Batch) -> None:
-        """Print a message of the old formats, or those in a wrapper."""
-        printed, pieces = self._printed, list[str]()
+    def _messages(self, header: Batch, pieces: list[str]) -> None:
+        """Print a message of the old formats, or those in a wrapper, after some pieces."""
+        printed = self._printed
         is_parsed = not isinstance(printed.texts, tuple)
         try:
             for record in self._reader.old_records(header):

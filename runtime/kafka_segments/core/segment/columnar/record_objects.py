@@ -68,13 +68,11 @@ class RowDecoder:
             Where to go on; None if these are all, and all is sound.
         """
         self._decoder.max_items = max_items
-        count = batch.num_records or 0
-        if count < _SMALL and batch.compression == "none":
-            found = self._found(batch)
-            if found is not None:
-                yield found
-                return None
-        if count < _FEW:
+        found = self.ahead(batch)
+        if found is not None:
+            yield found
+            return None
+        if (batch.num_records or 0) < _FEW:
             return RecordPlace()
         head = row_of(batch, kafka_log_segment).memory
         spans = np.array([[0, len(payload), 0]], np.int64)
@@ -83,13 +81,10 @@ class RowDecoder:
         stopped = yield from _flushed(self._decoder, steps, lambda _start, count: np.repeat(bases, count))
         return None if stopped is None else stopped.start
 
-    def message(self, batch: Batch) -> Body | None:
-        """Return the record of a message without a wrapper; None if it is to be read from its bytes."""
-        found = self._found(batch)
-        return found[0] if found else None
-
-    def _found(self, batch: Batch) -> list[Body] | None:
-        """Return the records of a batch that is decoded with others; None if it is decoded alone."""
+    def ahead(self, batch: Batch) -> list[Body] | None:
+        """Return the records of an entry that was decoded with others; None if it is decoded alone."""
+        if batch.compression != "none" or (batch.num_records or 0) >= _SMALL:
+            return None
         is_next, self._end = batch.position == self._end, batch.end_position
         if batch.position not in self._ahead:
             self._ahead.clear()

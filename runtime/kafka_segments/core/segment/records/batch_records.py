@@ -66,8 +66,8 @@ class Rows(Protocol):
         """
         ...
 
-    def message(self, batch: Batch) -> formats.Body | None:
-        """Return the record of a sound message without a wrapper; None if it is to be read from its bytes."""
+    def ahead(self, batch: Batch) -> list[formats.Body] | None:
+        """Return all records of a sound entry that was decoded with others; None if it was not."""
         ...
 
     def follow(self, walk: Any) -> None:
@@ -97,10 +97,10 @@ class ManyRows:
             rows.follow(self._walk)
         return rows
 
-    def message(self, batch: Batch) -> formats.Body | None:
-        self._num_records += 1
+    def ahead(self, batch: Batch) -> list[formats.Body] | None:
+        self._num_records += batch.magic < 2  # others are counted by `bodies`
         is_worth_it = self._num_records > _MANY and self._rows is not None
-        return self._rows.message(batch) if is_worth_it and self._rows is not None else None
+        return self._rows.ahead(batch) if is_worth_it and self._rows is not None else None
 
     def follow(self, walk: Any) -> None:
         self._walk = walk

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
+from operator import itemgetter
 from types import ModuleType
-from typing import Any
 
 from kafka_segments.core import formats
 from kafka_segments.core.formats.entries import Batch
@@ -13,15 +14,21 @@ from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["batch_of", "row_of"]
 
-_ALIKE = (
-    "partition_leader_epoch",
-    "base_timestamp",
-    "producer_id",
-    "producer_epoch",
-    "base_sequence",
-    "num_records",
+_WIDTH = kafka_log_segment.WIDTH
+
+
+def _columns(names: str) -> Callable[[list[int]], tuple[int, ...]]:
+    """Return what takes some columns from a row."""
+    return itemgetter(*map(kafka_log_segment.BATCH_COLUMNS.index, names.split()))
+
+
+_of_any = _columns(
+    "position end_position content codec magic base_offset max_timestamp timestamp_type crc compression"
 )
-"""Columns that only batches of magic 2 have, and that are attributes of a `Batch`."""
+_of_batch = _columns(
+    "last_offset_delta base_sequence partition_leader_epoch base_timestamp num_records producer_id "
+    "producer_epoch is_transactional is_control has_delete_horizon"
+)
 
 
 def row_of(batch: Batch, module: ModuleType) -> EntryTable:
@@ -56,32 +63,50 @@ def batch_of(
         previous_offset: the last sound offset before it.
         crc_valid: whether its checksum is right; None if that was not verified.
     """
-    content = kafka_log_segment.CONTENTS[entries.value(row, "content")]
-    numbers = entries.part(row, row + 1).memory.tolist()
-    of = dict(zip(kafka_log_segment.BATCH_COLUMNS, numbers, strict=True))
-    base, timestamp, kind = of["base_offset"], of["max_timestamp"], of["timestamp_type"]
-    last, further = base, dict[str, Any]()
-    if content.is_repeated:
-        further = {name: of[name] for name in _ALIKE}
-        delta, sequence = of["last_offset_delta"], of["base_sequence"]
-        last = formats.wrap_long(base + delta)
-        further["last_sequence"] = -1 if sequence == -1 else formats.increment_sequence(sequence, delta)
-        further |= {name: bool(of[name]) for name in ("is_transactional", "is_control")}
-        further["delete_horizon_ms"] = of["base_timestamp"] if of["has_delete_horizon"] else None
-    has_time = content.is_repeated or of["magic"] > 0
+    numbers = entries.memory[row * _WIDTH : (row + 1) * _WIDTH].tolist()
+    position, end, content, codec, magic, base, timestamp, kind, crc, compression = _of_any(numbers)
+    codecs = kafka_log_segment.CONTENTS[content].codecs
+    if not kafka_log_segment.CONTENTS[content].is_repeated:
+        return Batch(
+            path=path,
+            position=position,
+            size=end - position,
+            magic=magic,
+            base_offset=base if codec == 0 else None,
+            last_offset=base,
+            crc=crc,
+            crc_valid=crc_valid,
+            compression=codecs.get(compression),
+            compression_id=compression,
+            timestamp_type=formats.TIMESTAMP_TYPE_NAMES[kind] if magic else "NoTimestampType",
+            max_timestamp=timestamp if magic else -1,
+            previous_offset=previous_offset,
+            num_records=1 if codec == 0 else None,
+        )
+    delta, sequence, epoch, base_timestamp, count, producer_id, producer_epoch, *flags = _of_batch(numbers)
+    is_transactional, is_control, has_delete_horizon = map(bool, flags)
     return Batch(
         path=path,
-        position=of["position"],
-        size=of["end_position"] - of["position"],
-        magic=of["magic"],
-        base_offset=base if content.is_repeated or of["codec"] == 0 else None,
-        last_offset=last,
-        crc=of["crc"],
+        position=position,
+        size=end - position,
+        magic=magic,
+        base_offset=base,
+        last_offset=formats.wrap_long(base + delta),
+        partition_leader_epoch=epoch,
+        crc=crc,
         crc_valid=crc_valid,
-        compression=content.codecs.get(of["compression"]),
-        compression_id=of["compression"],
-        timestamp_type=formats.TIMESTAMP_TYPE_NAMES[kind] if has_time else "NoTimestampType",
-        max_timestamp=timestamp if has_time else -1,
+        compression=codecs.get(compression),
+        compression_id=compression,
+        timestamp_type=formats.TIMESTAMP_TYPE_NAMES[kind],
+        is_transactional=is_transactional,
+        is_control=is_control,
+        delete_horizon_ms=base_timestamp if has_delete_horizon else None,
+        base_timestamp=base_timestamp,
+        max_timestamp=timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=sequence,
+        last_sequence=-1 if sequence == -1 else formats.increment_sequence(sequence, delta),
+        num_records=count,
         previous_offset=previous_offset,
-        **({"num_records": 1 if of["codec"] == 0 else None} | further),
     )
