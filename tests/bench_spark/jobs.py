@@ -24,7 +24,7 @@ from kafka_segments.query.query_options import query_of
 # Those of Spark's `kafka` source; topic and partition are in the directories' names.
 COLUMNS = ("offset", "timestamp", "timestamp_type", "key", "value")
 # What ours hands over at a time.
-ROWS = 12_500
+ROWS = 30_000
 
 
 class SessionEngine:

@@ -18,8 +18,8 @@ SCHEMA = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
     "timestampType int"
 )
-# As many as make 2.5 MiB, which is what ours hands over at a time.
-ROWS = 12_500
+# As many as make 5 MiB of keys and values, which is what ours hands over at a time.
+ROWS = 30_000
 T0 = 1_700_000_000_000
 
 
