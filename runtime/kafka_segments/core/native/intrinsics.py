@@ -28,7 +28,7 @@ _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _SHORT, _VECTOR, _STEP = 16, 64, 256
 _CACHE_LINE = 64
 # The beginning of a view: its size, and bytes.
-_LEN_SIZE = 4
+_SIZE = 4
 _HEAD = ir.VectorType(_I8, LEN_VIEW)
 # Arguments of LLVM's prefetch instruction.
 _TO_READ, _SECOND_CACHE, _DATA = 0, 2, 1
@@ -229,16 +229,16 @@ def _store_view(  # noqa: PLR0917
         source, most = builder.gep(base, [start]), ir.Constant(_I64, MOST_INLINE)
         is_short = builder.icmp_signed("<=", size, most)
         room = builder.and_(
-            builder.icmp_signed(">=", start, ir.Constant(_I64, _LEN_SIZE)),
+            builder.icmp_signed(">=", start, ir.Constant(_I64, _SIZE)),
             builder.icmp_signed("<=", builder.add(start, most), length),
         )
         with builder.if_else(room, likely=True) as (wide, exact):
             with wide:
-                place = builder.gep(source, [ir.Constant(_I64, -_LEN_SIZE)])
+                place = builder.gep(source, [ir.Constant(_I64, -_SIZE)])
                 loaded = builder.load(builder.bitcast(place, _HEAD.as_pointer()), align=1), builder.block
             with exact:
                 words = cgutils.alloca_once(builder, _HEAD)
-                place = builder.gep(builder.bitcast(words, _I8.as_pointer()), [ir.Constant(_I64, _LEN_SIZE)])
+                place = builder.gep(builder.bitcast(words, _I8.as_pointer()), [ir.Constant(_I64, _SIZE)])
                 cgutils.raw_memcpy(builder, place, source, builder.select(is_short, size, most), 1)
                 copied = builder.load(words), builder.block
         head = builder.phi(_HEAD)
@@ -263,13 +263,13 @@ def _only(builder: _Builder, head: Any, size: Any) -> Any:
     """Return 16 bytes of which only `size` after the first four are kept, and others are 0."""
     single = builder.insert_element(ir.Constant(_HEAD, ir.Undefined), builder.trunc(size, _I8), _I32(0))
     sizes = builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(_I32, LEN_VIEW), [0] * LEN_VIEW))
-    places = ir.Constant(_HEAD, [LEN_VIEW] * _LEN_SIZE + list(range(MOST_INLINE)))
+    places = ir.Constant(_HEAD, [LEN_VIEW] * _SIZE + list(range(MOST_INLINE)))
     return builder.select(builder.icmp_signed("<", places, sizes), head, ir.Constant(_HEAD, [0] * LEN_VIEW))
 
 
 def _store_words(builder: _Builder, target: Any, head: Any, words: tuple[Any, ...]) -> None:
     """Store 16 bytes, of which some words of 32 bits are replaced."""
-    kind = ir.VectorType(_I32, LEN_VIEW // _LEN_SIZE)
+    kind = ir.VectorType(_I32, LEN_VIEW // _SIZE)
     value = builder.bitcast(head, kind)
     for at, word in enumerate(words):
         if word is not None:

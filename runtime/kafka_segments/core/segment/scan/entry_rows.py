@@ -63,7 +63,8 @@ def batch_of(
         previous_offset: the last sound offset before it.
         crc_valid: whether its checksum is right; None if that was not verified.
     """
-    numbers = entries.memory[row * _WIDTH : (row + 1) * _WIDTH].tolist()
+    place = row * _WIDTH
+    numbers = entries.memory[place : place + _WIDTH].tolist()
     position, end, content, codec, magic, base, timestamp, kind, crc, compression = _of_any(numbers)
     codecs = kafka_log_segment.CONTENTS[content].codecs
     if not kafka_log_segment.CONTENTS[content].is_repeated:
