@@ -11,10 +11,13 @@ import pytest
 from tests.made.build import batch, record
 
 from kafka_segments import open_partition, open_segment, read_table, scan
-from kafka_segments.core.segment.columnar.arrow_schema import copied_schema, viewed_schema
+from kafka_segments.core.segment.columnar.arrow_schema import copied_schema, schema_of, viewed_schema
+from kafka_segments.core.segment.columnar.decoding import RecordDecoder
 from kafka_segments.core.segment.columnar.viewed_bytes import rows_where
+from kafka_segments.core.segment.scan.scanner import returned
 from kafka_segments.core.segment.table import SCHEMA
 from kafka_segments.errors import OptionError
+from kafka_segments_generated.columns import kafka_log_segment, kafka_record
 
 VALUE = b"a value of more than twelve bytes, number "
 NAME = "00000000000000000000.log"
@@ -160,6 +163,25 @@ def test_picked_rows_keep_their_bytes() -> None:
         found = rows_where(one, mask)
         assert found.schema == one.schema
         assert found.column("value").to_pylist() == [values[at] for at in wanted]
+
+
+def test_what_is_too_far_for_a_view_is_left_to_the_slow_way() -> None:
+    """Views have places of 32 bits: a record that ends behind these is not decoded."""
+    np: Any = pytest.importorskip("numpy")
+    one = record(0, b"key", VALUE)
+    data = np.zeros((1 << 31) + 4096, np.uint8)  # of which hardly a page takes memory
+    for start, number in ((1 << 20, None), ((1 << 31) - 200, None), ((1 << 31) - 70, 0), ((1 << 31) + 9, 0)):
+        data[start : start + len(one)] = np.frombuffer(one, np.uint8)
+        decoder = RecordDecoder(kafka_record, schema_of(["value"], "view"), max_items=10)
+        spans = np.array([[start, start + len(one), 0]], np.int64)
+        table = np.zeros(kafka_log_segment.WIDTH, np.int64)
+        table[kafka_log_segment.BATCH_COLUMNS.index("num_records")] = 1
+        stopped = returned(
+            decoder.decode(memoryview(data), (table.ctypes.data, len(table)), spans, is_lent=True)
+        )
+        assert (stopped and stopped.batch) == number
+        rows = [value for found in decoder.flush() for value in found.column(0).to_pylist()]
+        assert rows == ([VALUE] if number is None else [])
 
 
 @pytest.mark.parametrize("wrong", ["views", "", None, 1])

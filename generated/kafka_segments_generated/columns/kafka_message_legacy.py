@@ -30,6 +30,7 @@ from .support import (
     FULL,
     MAX_BYTES,
     MOST_INLINE,
+    MOST_VIEWED,
     NUM_BATCHES,
     NUM_BYTES,
     PLACE,
@@ -132,7 +133,7 @@ def decoder(
             if rare(row >= max_rows):
                 status = FULL
                 break
-            if rare(copies and num_bytes + end - at > max_bytes):
+            if rare(copies and num_bytes + end - at > max_bytes or views and at + end - at > MOST_VIEWED):
                 status = FULL
                 break
             if rare(end - at < 6):

@@ -26,6 +26,7 @@ from .support import (
     MAX_BYTES,
     MAX_ITEMS,
     MOST_INLINE,
+    MOST_VIEWED,
     NUM_BATCHES,
     NUM_BYTES,
     PLACE,
@@ -171,7 +172,7 @@ def decoder(
                 if rare(len_body > end - here):
                     status = DAMAGED
                     break
-                if rare(copies and num_bytes + len_body > max_bytes):
+                if rare(copies and num_bytes + len_body > max_bytes or views and at + len_body > MOST_VIEWED):
                     status = FULL
                     break
                 body_end = here + len_body

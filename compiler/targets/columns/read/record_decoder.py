@@ -60,8 +60,7 @@ _CHANGING = ("batch", "record", "at", "row", "num_bytes")
 class RecordDecoder:
     """Emitter of the function `decode` for one record struct."""
 
-    # Whether numbers may be null, and bytes views; and what the names of options and arrays begin with,
-    # before the column's.
+    # Whether numbers may be null, and bytes views; what names of options and arrays begin with.
     has_nulls = False
     has_views = True
     prefix = ""
@@ -209,7 +208,8 @@ class RecordDecoder:
     def _bound(self, size: str) -> None:
         """Stop before a record whose bytes might not fit into a column."""
         if any(column.is_binary for column in self.columns):
-            self._no_room(f"copies and num_bytes + {size} > max_bytes")
+            views = f" or views and at + {size} > MOST_VIEWED" if self.has_views else ""
+            self._no_room(f"copies and num_bytes + {size} > max_bytes{views}")
         self._size = size
 
     def _read(self, table: Frame) -> Frame:
