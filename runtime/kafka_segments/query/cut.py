@@ -54,6 +54,7 @@ class Cutter:
         budget: for reading headers where there is no index.
         max_compressed_bytes: instead of `max_bytes`, if the first batch is compressed; None is the same.
         is_strict: also cut splits that are less than 1.5 times too large.
+        only_by_index: do not cut by headers.
         num_cuts: number of cuts so far, including refused ones.
         findings: indexes that were not used.
     """
@@ -64,6 +65,7 @@ class Cutter:
     budget: Budget
     max_compressed_bytes: int | None = None
     is_strict: bool = False
+    only_by_index: bool = False
     num_cuts: int = 0
     findings: list[Finding] = field(default_factory=list)
 
@@ -147,7 +149,7 @@ class Cutter:
     def _by_headers(self, split: Split, most: int) -> list[Split]:
         """Cut at the positions of batches, by reading all headers once here instead of in each task."""
         is_near = split.segment.form == "plain" and not is_remote(split.segment.file)
-        if not is_near or not self.budget.spend(split.segment.file, split.position):
+        if self.only_by_index or not is_near or not self.budget.spend(split.segment.file, split.position):
             return [split]
         with closing(open_stored(self.places, split.segment)) as source:
             heads = [

@@ -245,6 +245,7 @@ class _Planner:
             self._budget,
             limits.max_compressed_bytes,
             is_strict=is_strict,
+            only_by_index=limits.only_by_index,
         )
         cut = cutter.cut_all(splits)
         parts, left_out = drop_by_offsets(cut, self._query.conditions, self._log_end)

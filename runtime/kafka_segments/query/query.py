@@ -241,6 +241,7 @@ class Limits:
         max_partition_bytes: bytes of segments that a task reads, about.
         max_compressed_bytes: bytes of a segment that are read together, about, if its first batch is
             compressed; None is as above.
+        only_by_index: whether a segment without an index is read by one task, however large it is.
         min_partitions: least number of tasks, if there are enough batches; None is any number.
         max_records: most offsets that a task reads; None is any number.
         max_walk_bytes: total size of segments whose headers planning may read where no index has the answer.
@@ -251,6 +252,7 @@ class Limits:
     max_records: int | None = None
     max_walk_bytes: int = DEFAULT_WALK_BYTES
     max_compressed_bytes: int | None = None
+    only_by_index: bool = False
 
     def __post_init__(self) -> None:
         for name in ("max_partition_bytes", "min_partitions", "max_records"):

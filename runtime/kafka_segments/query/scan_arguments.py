@@ -79,8 +79,9 @@ class ScanOptions(TypedDict, total=False):
 
 
 _WHOLE = Limits(max_partition_bytes=1 << 62)
-# What makes some 8 Arrow batches, as many as may wait, and takes ten times as long as to begin with it.
-_SHARED = Limits(max_partition_bytes=48 << 20, max_compressed_bytes=8 << 20)
+# What makes some 3 Arrow batches: more that wait for their turn would not be in memory that is used again. To
+# read all headers first takes as long as to read the records.
+_SHARED = Limits(max_partition_bytes=16 << 20, max_compressed_bytes=8 << 20, only_by_index=True)
 
 
 def places_of(storage_options: Mapping[str, str] | None) -> Places:
