@@ -151,8 +151,8 @@ RECORD_MAX_ROWS, MAX_BYTES, MAX_ITEMS, NUM_BATCHES, BUFFER, COLUMNS = range(5, 1
 
 # Arrow's views of bytes: how many bytes one has, and how many of the bytes themselves fit in it.
 LEN_VIEW, MOST_INLINE = 16, 12
-# Where records with views may end: places in a buffer are integers of 32 bits, and sizes are counted from
-# behind the few bytes that hold them.
+# Where records with views may end: places in a buffer are integers of 32 bits. A record's size does not count
+# the few bytes before it.
 MOST_VIEWED = (1 << 31) - 64
 
 
