@@ -260,3 +260,48 @@ def test_read_table_equals_the_stream(tmp_path):
     table = read_table(path)
     with open_segment(path) as segment:
         assert table.equals(segment.read_batches().read_all())
+
+
+FREED = """
+import sys, threading
+from kafka_segments.core.native import arena
+arena._MAX_FREE = 0  # memory is unmapped at once when nothing refers to it: to read it ends the process
+from kafka_segments import open_segment, read_table
+
+path, binary = sys.argv[1:]
+expected, kept = read_table(path, ["offset", "key", "value", "headers"]), []
+
+def read(first):
+    with open_segment(path) as segment:
+        for number, one in enumerate(segment.read_batches(expected.schema.names, binary=binary)):
+            if number % 2 == first:
+                kept.append(one.slice(1, max(1, len(one) - 2)))
+
+for first in (0, 1):
+    thread = threading.Thread(target=read, args=(first,))
+    thread.start()
+    thread.join()
+for one in kept:
+    one.validate(full=True)
+    start = expected.column("offset").index(one.column("offset")[0]).as_py()
+    assert one.to_pylist() == expected.slice(start, len(one)).to_pylist()
+print(len(kept))
+"""
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_nothing_refers_to_memory_that_went_back(tmp_path, binary, codec):
+    """What a batch refers to stays mapped, without its file, its reader and its thread."""
+    zstandard = pytest.importorskip("zstandard")
+    found = []
+    for at in range(0, 4000, 4):
+        records = [record(n, b"%d" % n, b"%08d" % (at + n) * 400, [(b"name", b"h" * 40)]) for n in range(4)]
+        payload = zstandard.ZstdCompressor().compress(b"".join(records)) if codec else None
+        more = {"payload": payload} if codec else {}
+        found.append(
+            batch(at, [] if codec else records, count=4, last_offset_delta=3, attributes=codec, **more)
+        )
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(b"".join(found))
+    done = run_python("-c", FREED, path, binary)
+    assert int(done.stdout) >= 2
