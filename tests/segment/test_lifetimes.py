@@ -98,11 +98,15 @@ def test_memory_is_used_again_when_nobody_looks():
     assert again.arena.addresses["a"] == address
 
 
-def test_a_large_arena_that_comes_back_is_replaced_once():
+def test_a_large_arena_that_was_full_is_replaced_once():
     """By one in huge pages, where the system has any; of that nothing is known."""
     pool = ArenaPool([("a", 3 << 20)])
     first = pool.take()
-    first.arena.dirty = frozenset()
+    first.arena.dirty, address = frozenset(), first.arena.addresses["a"]
+    del first
+    first = pool.take()
+    assert (first.arena.addresses["a"], first.arena.dirty) == (address, frozenset())
+    first.arena.is_full = True
     assert not first.arena.is_lasting
     del first
     second = pool.take()

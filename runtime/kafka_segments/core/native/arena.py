@@ -4,9 +4,9 @@ Strategy: new memory costs more than decoding into it, for the system clears eve
 So an arena holds all arrays of one arrow batch, and every Arrow buffer that points into it holds its lease;
 when the last of them is gone, wherever that happens, the arena can be filled again. What is handed out thus
 never changes under its reader, and a reader that drops each batch before it takes the next one gets the same
-warm memory. Pages that nothing was written to take no memory. An arena that comes back once is likely to come
-back often: it is replaced by one in huge pages, of which the CPU knows more addresses, and which would waste
-memory in arenas that are kept.
+warm memory. Pages that nothing was written to take no memory. An arena that was full and comes back is likely
+to be full again: it is replaced by one in huge pages, of which the CPU knows more addresses, and which would
+waste memory in arenas that are kept, or that hold little.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Arena:
     Attributes:
         addresses: of each array, at the beginning of a page.
         dirty: names of arrays that must be reset before rows are appended; maintained by the arena's users.
-        is_lasting: whether it is as it should be to be used again.
+        is_full: whether it has been full; set by its users.
+        is_lasting: whether it is not replaced.
 
     Raises:
         MemoryError: there is no memory.
@@ -53,7 +54,7 @@ class Arena:
             self._memory = mmap.mmap(-1, size, flags=mmap.MAP_ANONYMOUS | mmap.MAP_PRIVATE)
         except OSError as error:
             raise MemoryError(f"cannot allocate {size} bytes: {error.strerror}") from error
-        self.is_lasting = in_huge_pages or size < _HUGE_PAGE
+        self.is_full, self.is_lasting = False, in_huge_pages or size < _HUGE_PAGE
         if in_huge_pages:
             with suppress(AttributeError, OSError):  # of Linux; and not of all its kernels
                 self._memory.madvise(mmap.MADV_HUGEPAGE)
@@ -97,7 +98,7 @@ class ArenaPool:
         except IndexError:
             arena = Arena(self._sizes)
         else:
-            if not arena.is_lasting:
+            if arena.is_full and not arena.is_lasting:
                 arena = Arena(self._sizes, in_huge_pages=True)
         return Lease(arena, self._free)
 

@@ -147,6 +147,8 @@ class RecordDecoder:
                 if not self._enlarge(int(spans[batch, 1] - spans[batch, 0])):
                     return self._stop(spans[batch : batch + 1], batch)
                 continue
+            assert self._arena is not None
+            self._arena.is_full = True
             yield self._flush()
 
     def run(self) -> int:
