@@ -14,12 +14,11 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.bench import corpora, ours, salvaging
+from tests.bench import corpora, ours, salvaging, verifying
 
 PASSES = 3
 NUM_COPIES = 8
@@ -62,13 +61,7 @@ def measured(huge: Path, kib: Path, large: Path, num_large: int, folder: Path) -
     corpora.repeat(large, segments["large"], NUM_COPIES, num_large)
     works = queries(*(log_directory(folder / name, path) for name, path in segments.items()))
     num_rows = works["all"]().height
-    best = dict.fromkeys(works, float("inf"))
-    for _ in range(PASSES):
-        for name, work in works.items():
-            started = time.process_time()
-            work()
-            best[name] = min(best[name], time.process_time() - started)
-    return {"records": num_rows, **best}
+    return {"records": num_rows, **verifying.seconds_of(works, PASSES)}
 
 
 if __name__ == "__main__":

@@ -69,10 +69,10 @@ def verified(path: Path, skip: tuple[str, ...] = ()) -> int:
     return result.totals.num_records
 
 
-def seconds_of(works: dict[str, Callable[[], object]]) -> dict[str, float]:
+def seconds_of(works: dict[str, Callable[[], object]], passes: int = PASSES) -> dict[str, float]:
     """CPU seconds of the fastest pass of each, in turns."""
     best = dict.fromkeys(works, float("inf"))
-    for _ in range(PASSES):
+    for _ in range(passes):
         for name, work in works.items():
             started = time.process_time()
             work()

@@ -256,6 +256,7 @@ class Partition(Handle):
             offsets: likewise.
             on_damage: likewise.
             isolation: "read_committed" leaves out records of aborted and open transactions.
+            binary: as for `Segment.read_batches`.
             threads: segments that are read at a time.
             in_order: whether batches have the order of their segments; else they come as they are read.
 

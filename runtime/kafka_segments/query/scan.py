@@ -29,13 +29,7 @@ from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Query, TopicPartition, Topics
 from kafka_segments.query.resolve import logs_asked_for, select
-from kafka_segments.query.scan_arguments import (
-    Path,
-    ScanOptions,
-    places_of,
-    query_of_arguments,
-    texts_of,
-)
+from kafka_segments.query.scan_arguments import Path, ScanOptions, places_of, query_of_arguments, texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

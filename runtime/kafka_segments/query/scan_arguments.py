@@ -24,15 +24,7 @@ from kafka_segments.query.query import (
     at_offsets,
 )
 
-__all__ = [
-    "OffsetRange",
-    "Path",
-    "ScanOptions",
-    "Time",
-    "places_of",
-    "query_of_arguments",
-    "texts_of",
-]
+__all__ = ["OffsetRange", "Path", "ScanOptions", "Time", "places_of", "query_of_arguments", "texts_of"]
 
 Path = str | os.PathLike[str]
 OffsetRange = tuple[int | None, int | None]

@@ -73,6 +73,7 @@ class RecordDecoder:
         self.columns = record_columns(
             self._record, layout.model, has_nulls=self.has_nulls, prefix=self.prefix, has_views=self.has_views
         )
+        self.has_views = self.has_views and any(column.is_binary for column in self.columns)
         self.arrays = [each for column in self.columns for each in column.arrays()]
         self._lists = {id(column.member): column for column in self.columns if column.members}
         self.of_batch: dict[str, Term] = {}  # values of columns that follow from the batch's header
@@ -101,7 +102,7 @@ class RecordDecoder:
         counters = [each for column in self.columns if not column.members for each in column.counters()]
         for name, number in counters:
             source.add(f"{name} = load(state, {_slot(number)})")
-        if any(column.is_binary for column in self.columns) and self.has_views:
+        if self.has_views:
             source.add("buffer = load(state, BUFFER)")
         source.add("status = DONE")
         with source.block("while batch < num_batches:"):
@@ -369,14 +370,13 @@ def factory(writer: RecordDecoder, layout: SegmentLayout) -> tuple[list[str], li
     body = writer.lines()
     names = [column.path for column in writer.columns if column.name not in writer.of_batch]
     copying = " or ".join(column.path for column in writer.columns if column.is_binary)
-    has_views = bool(copying) and writer.has_views
-    options = [f"{name}: bool" for name in [*names, *(["views"] if has_views else [])]]
-    if has_views:
+    options = [f"{name}: bool" for name in [*names, *(["views"] if writer.has_views else [])]]
+    if writer.has_views:
         copying = f"not views and ({copying})"
     notes = (
         ["Columns without an option are filled where their array has elements."] if writer.of_batch else []
     )
-    if has_views:
+    if writer.has_views:
         notes.append("With `views`, bytes are views into `data`, the buffer `state[BUFFER]`.")
     arrays = [("data", "Bytes"), ("spans", "Longs"), ("batches", "Longs"), ("state", "Longs"), *writer.arrays]
     head = ["RECORD_COLUMNS = (", *(f"    {line}," for line in described(writer.columns)), ")"]

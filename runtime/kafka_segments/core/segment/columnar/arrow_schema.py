@@ -24,9 +24,12 @@ __all__ = [
     "STORED",
     "TIMESTAMP",
     "Binary",
+    "copied_schema",
     "decoded_schema",
+    "has_views",
     "schema_of",
     "stored_names",
+    "viewed_schema",
 ]
 
 TIMESTAMP = pa.timestamp("ms", tz="UTC")

@@ -201,17 +201,18 @@ class RecordDecoder:
         """Return a batch with views; with bytes of its own if it would hold too much."""
         num_viewed = sum(column.num_viewed(numbers) for column in self._columns)
         num_views = numbers[kernels.RECORD_ROW] * len(self._columns)
-        is_copied = viewed.is_too_much(num_viewed, num_views)
-        buffers = viewed.take() if num_viewed else []
-        viewed.clear()
-        batch = take_batch(self._fields, self._schema, lease, numbers, buffers)
-        return copied(batch) if is_copied and num_viewed else batch
+        is_too_much = num_viewed > 0 and viewed.is_too_much(num_viewed, num_views)
+        buffers = viewed.take()
+        batch = take_batch(self._fields, self._schema, lease, numbers, buffers if num_viewed else ())
+        return copied(batch) if is_too_much else batch
 
     def _stop(self, span: Spans, batch: int) -> Stop:
         """Return where the decoder stopped in a batch that it could not decode to its end."""
         self._has_refused = True  # what it wrote of the next record is not counted
         if self.num_rows == 0:
             self._lease = None  # and goes with the arena
+            if self._viewed is not None:
+                self._viewed.clear()
         num_records = int(self.state[kernels.RECORD])
         place = int(self.state[kernels.PLACE] - span[0, 0]) if num_records else 0
         return Stop(batch, RecordPlace(num_records, place))

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafka_segments.core.native.engine import address_of
 from kafka_segments.core.native.kernels import LEN_VIEW
-from kafka_segments.core.segment.columnar.arrow_schema import copied_schema, has_views
+from kafka_segments.core.segment.columnar.arrow_schema import copied_schema
 
 __all__ = ["ViewedBytes", "copied", "rows_where"]
 
@@ -78,7 +78,5 @@ def rows_where(batch: pa.RecordBatch, is_wanted: Any) -> pa.RecordBatch:
     first, last = int(rows[0]), int(rows[-1])
     if last - first + 1 == len(rows):
         return batch.slice(first, len(rows))
-    mask = pa.array(is_wanted)
-    if not has_views(batch.schema):
-        return batch.filter(mask)
-    return batch.cast(copied_schema(batch.schema)).filter(mask).cast(batch.schema)  # Arrow filters no views
+    plain = batch.cast(copied_schema(batch.schema))  # Arrow filters no views
+    return plain.filter(pa.array(is_wanted)).cast(batch.schema)
