@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import struct
-import time
 import zlib
 from random import Random
 
 import numpy as np
 import pytest
+from tests import work
 from tests.made.adversaries import GZIP, ZSTD, batch, message, record, squeezed
 from tests.python import traced
 
@@ -18,7 +18,7 @@ from kafka_segments.core.formats.entries import Batch
 from kafka_segments.core.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply
 from kafka_segments.core.segment.scan.nested_messages import NestedMessages
 
-_MANY = 10_000
+_MANY = 3000
 
 
 def _stored(content: bytes) -> bytes:
@@ -48,13 +48,11 @@ def test_messages_of_a_cut_wrapper_are_passed_over_at_once(way: str, monkeypatch
         return original(self, batch)
 
     monkeypatch.setattr(NestedMessages, "end_of", counting)
-    started = time.process_time()
-    with open_segment(message(b"before") + wrapper + behind) as segment:
+    with work.at_most(60 * len(wrapper)), open_segment(message(b"before") + wrapper + behind) as segment:
         events = list(segment.iter_events(on_damage="skip"))
     assert [one.offset for one in events if isinstance(one, Record)] == [0, _MANY + 1]
     assert sum(isinstance(one, Damage) for one in events) == 1
     assert num_asked < 100
-    assert time.process_time() - started < 5
 
 
 _LEN_VALUE = 4 << 20

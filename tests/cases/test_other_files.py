@@ -6,10 +6,10 @@ import gzip
 import json
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tests import work
 from tests.in_process import run_main
 from tests.made.build import batch, message, record
 from tests.python import run_python
@@ -150,10 +150,9 @@ def test_a_message_of_millions_of_bytes_in_some_hundred(tmp_path: Path) -> None:
     data = (LIMITS / "consumer_offsets_10s.log").read_bytes()
     (tmp_path / NAME).write_bytes(data * 20)
     words = ["dump", "--like-kafka", "--offsets-decoder", "--files", str(tmp_path / NAME)]
-    started = time.process_time()
-    status, _, error = run_main(words)
+    with work.at_most(100_000):
+        status, _, error = run_main(words)
     assert (status, "than are read by default" in error) == (1, True)
-    assert time.process_time() - started < 3
 
 
 def test_a_document_of_brackets_is_named_and_not_read(tmp_path: Path) -> None:

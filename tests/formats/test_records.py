@@ -6,11 +6,11 @@ The rows are those of the notes on Kafka 4.3.1's own reader and of DefaultRecord
 from __future__ import annotations
 
 import gzip
-import time
 from typing import Any
 
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
+from tests import work
 from tests.made.build import batch, patched, record, sized, unsigned_varint, varint
 from tests.python import traced
 
@@ -253,8 +253,7 @@ def test_many_headers_and_a_length_that_disagrees(change: int) -> None:
 def test_more_headers_than_the_limit_cost_neither_memory_nor_time(count: int) -> None:
     data = with_headers(count)
     assert len(data) < 12_000
-    begin = time.process_time()
-    with traced() as memory:
+    with work.at_most(100_000), traced() as memory:
         offsets, error = read_damaged(data)
         peak = memory()[1]
     assert offsets == [0]
@@ -263,7 +262,6 @@ def test_more_headers_than_the_limit_cost_neither_memory_nor_time(count: int) ->
     assert (
         peak < 60 << 20
     )  # the decompressed record, a few times; as objects its headers would take gigabytes
-    assert time.process_time() - begin < 2
 
 
 def test_an_error_does_not_hold_the_bytes_that_are_wrong() -> None:

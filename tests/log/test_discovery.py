@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from tests import work
 from tests.log.memory import MemoryPlaces
 from tests.python import locked
 
@@ -334,7 +335,7 @@ class Slow(MemoryPlaces):
     def wait(self) -> None:
         self.now += 1
         self.most = max(self.most, self.now)
-        time.sleep(0.02)
+        time.sleep(0.05)
         self.now -= 1
 
     def entries(self, directory: str) -> list[FileEntry]:
@@ -373,8 +374,6 @@ def test_ten_thousand_segments(tmp_path: Path) -> None:
                 os.link(tmp_path / "file", directory / f"{at * 1000:020}.{suffix}")
         (directory / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n3 500\n")
         (directory / "partition.metadata").write_text("version: 0\ntopic_id: lZ6vvmajTWKDBUTV6SQAtQ")
-    started = time.process_time()
-    found = find(tmp_path)
-    taken = time.process_time() - started
+    with work.at_most(50 * 30_000):
+        found = find(tmp_path)
     assert sum(len(copy.segments) for copy in found) == 10_000
-    assert taken < 1.5, "of the 3 s that planning may take in all"

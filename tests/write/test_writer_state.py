@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from crc32c import crc32c
+from tests import work
 
 import kafka_segments
 from kafka_segments.core.segment.beside.index_files import (
-    AbortedTxn,
     read_producer_snapshot,
     read_transaction_index,
 )
@@ -111,14 +111,18 @@ def test_sequences_go_round(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_first", [True, False])
 def test_many_open_transactions_end_in_time(is_first: bool) -> None:
     """Whichever comes first: the oldest is always at hand."""
-    number, state = 60_000, LogState()
-    for each in range(number):
-        state.append(DataBatch(each, 0, each, each, 0, 0))
-    before = time.process_time()
-    ended: list[AbortedTxn | None] = []
-    for at in range(number):
-        each = at if is_first else number - 1 - at
-        ended.append(state.end((each, 0), number + at, 1, MarkerValue(is_abort=True, coordinator_epoch=0)))
-    assert time.process_time() - before < 3
-    stable = [txn.last_stable_offset for txn in ended if txn is not None]
-    assert stable == [at + 1 if is_first else 0 for at in range(number - 1)] + [2 * number]
+
+    def prepare(number: int) -> Callable[[], None]:
+        state, marker = LogState(), MarkerValue(is_abort=True, coordinator_epoch=0)
+        for each in range(number):
+            state.append(DataBatch(each, 0, each, each, 0, 0))
+
+        def end_all() -> None:
+            producers = range(number) if is_first else range(number - 1, -1, -1)
+            ended = [state.end((each, 0), number + at, 1, marker) for at, each in enumerate(producers)]
+            stable = [txn.last_stable_offset for txn in ended if txn is not None]
+            assert stable == [at + 1 if is_first else 0 for at in range(number - 1)] + [2 * number]
+
+        return end_all
+
+    work.check_linear(prepare, 5000)
