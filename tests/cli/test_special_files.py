@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import work
 from tests.python import run_python
 
 from kafka_segments import open_partition, open_segment
@@ -24,7 +25,6 @@ from kafka_segments.errors import ReadError
 
 CLEAN = Path(__file__).parents[1] / "vectors/recorded/kafka-4.3/clean"
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 125))
-SECONDS = 20
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(tempfile, "TemporaryFile", copied)
     before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, work.HANGS)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
@@ -242,4 +242,4 @@ def test_a_named_pipe_is_read_by_whoever_asks_for_it(tmp_path: Path, monkeypatch
 
 def _command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     words = "-m", "kafka_segments.cli.main", *arguments
-    return run_python(*words, status=None, timeout=SECONDS, text=False, **options)
+    return run_python(*words, status=None, timeout=work.HANGS, text=False, **options)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import work
 from tests.made.build import patched
 from tests.python import environment
 
@@ -90,7 +91,7 @@ def started(*arguments: str, stdout: int) -> Iterator[subprocess.Popen[bytes]]:
 def test_an_output_that_takes_nothing(folder: Path, verb: str) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     with started(*asked(verb), stdout=full) as process:
-        _out, err = process.communicate(timeout=60)
+        _out, err = process.communicate(timeout=work.HANGS)
     os.close(full)
     assert process.returncode == 3
     assert err == b"kafka-segments: standard output cannot be written: No space left on device\n"
@@ -102,7 +103,7 @@ def test_a_closed_pipe_ends_quietly(folder: Path, verb: str) -> None:
     os.close(reading)
     with started(*asked(verb), stdout=writing) as process:
         os.close(writing)
-        _out, err = process.communicate(timeout=60)
+        _out, err = process.communicate(timeout=work.HANGS)
     assert (process.returncode, err) == (0, b"")
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import work
 from tests.python import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,7 +84,7 @@ def test_a_line_is_shown_and_taken_away(verb: str, tmp_path: Path) -> None:
 
 
 def test_what_takes_a_moment_shows_nothing() -> None:
-    assert shown(30.0, 0.1, SLOW["plan"][0], "plan", str(CLEAN)) == ""
+    assert shown(work.HANGS, 0.1, SLOW["plan"][0], "plan", str(CLEAN)) == ""
 
 
 def test_nothing_is_silent_for_more_than_five_seconds() -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import work
 from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.killed import HEEDING, no_file_above
 from tests.made.directories import append, run_of
@@ -67,7 +68,7 @@ from kafka_segments.ingest import job
 class Slow(job.WriteTask):
     def run(self):
         print("at work", file=sys.stderr, flush=True)
-        time.sleep(60)
+        time.sleep(3000)
 job.WriteTask = Slow
 sys.exit(main())
 """
@@ -91,7 +92,7 @@ def test_a_signal_ends_it(
         assert any(line == "at work\n" for line in process.stderr)
         process.send_signal(number)
         rest = process.stderr.read()
-        status = process.wait(timeout=60)
+        status = process.wait(timeout=work.HANGS)
     assert rest == f"kafka-segments: {words}\n"
     assert status == 128 + number
     assert sorted(out.rglob("*")) == before

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests import work
 from tests.forms import pick
 from tests.ingest.ingested import request_of
 from tests.python import environment
@@ -63,7 +64,7 @@ class Sleeping:
 
     def run(self) -> int:
         Path(self.path, str(os.getpid())).touch()
-        time.sleep(60)
+        time.sleep(10 * work.HANGS)
         return 0
 
 
@@ -121,13 +122,13 @@ LocalEngine(2).run([Sleeping(sys.argv[1])] * 2)
 def test_the_tasks_end_with_the_one_who_asked_for_them(tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     with subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + work.HANGS
         while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
         pids = [int(path.name) for path in tmp_path.iterdir()]
         assert len(pids) == 2
         process.send_signal(number)
-        assert process.wait(timeout=30) != 0
+        assert process.wait(timeout=work.HANGS) != 0
     while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [pid for pid in pids if is_running(pid)] == []

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import work
 from tests.io import faults, server
 
 from kafka_segments.core.io.filesystems import Places
@@ -45,4 +46,4 @@ def settings_for(address: str, **more: str) -> dict[str, str]:
 @pytest.fixture
 def places(proxy: faults.Proxy) -> Places:
     """Everything through the proxy."""
-    return Places(settings_for(proxy.address), patience=20.0)
+    return Places(settings_for(proxy.address), patience=work.HANGS)

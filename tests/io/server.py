@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import work
+
 __all__ = ["ACCESS_KEY", "SECRET_KEY", "Store", "binary", "module", "running"]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +77,7 @@ def running(folder: Path) -> Iterator[Store]:
 
 
 def _wait_for(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + work.HANGS
     while time.monotonic() < end:
         if server.poll() is not None:
             raise RuntimeError(f"the S3 server ended at once: {log.read_text()}")

