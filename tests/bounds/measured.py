@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from unittest import mock
 
+from tests import work
+
 import kafka_segments
 from kafka_segments.cli.main import main
 from kafka_segments.core.segment.segment import fast_rows
@@ -119,13 +121,19 @@ def _peak() -> float:
 
 
 def measure(paths: list[str], ways: list[str]) -> None:
-    """Read files in some ways; print for each the seconds of CPU, the peak in MiB so far, and what came."""
+    """Read files in some ways; print for each the seconds of CPU, the peak in MiB so far, and what came.
+
+    The seconds are those that a usual machine takes: see `work.slowness`.
+    """
+    slow = work.slowness()
     resource.setrlimit(resource.RLIMIT_AS, (_LARGEST_ADDRESS_SPACE, _LARGEST_ADDRESS_SPACE))
-    resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU, _MOST_CPU))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(_MOST_CPU * slow),) * 2)
     for path, way in itertools.product(paths, ways):
         before, told = _cpu(), Counter[str]()
         (READING | VERBS | DISK_VERBS)[way](path, told)
-        found = {"path": path, "way": way, "cpu": _cpu() - before, "peak": _peak(), "told": told}
+        taken, before_it, slow = _cpu() - before, slow, work.slowness()
+        cpu = taken / max(before_it, slow)
+        found = {"path": path, "way": way, "cpu": cpu, "peak": _peak(), "told": told}
         print(json.dumps(found), flush=True)
 
 

@@ -20,8 +20,9 @@ from kafka_segments.core.segment.scan.resync import Resync
 # A reader with a fault that shows at two inputs, under a name of the plan; then the job.
 PLANTED = """
 import ctypes, itertools, sys, time
+from tests import work
 from tests.fuzz import checks, guard, run, targets
-run.MOST_SECONDS, run.WARM_UP, run.SLOWEST = {limit}, 10, 0.3
+run.MOST_SECONDS, run.WARM_UP, run.SLOWEST = {limit}, 10, 0.1
 number = itertools.count()
 def faulty(dice, data):
     if next(number) not in (20, 21):  # what is slow is asked twice
@@ -36,7 +37,7 @@ FAULTS = {
     "a false assertion": ("assert not data, 'planted'", 1, "planted"),
     "a hang": ("time.sleep(999)", 1, "Timeout"),
     "a slow one": (
-        "begin = time.process_time()\n    while time.process_time() < begin + 0.6: pass",
+        "end = time.process_time() + work.slowness()\n    while time.process_time() < end: pass",
         1,
         "took",
     ),
