@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,3 +163,25 @@ def test_docstrings_of_readers_and_codecs_begin_plainly() -> None:
     ]
     assert len(docstrings) > 100
     assert [one for one in docstrings if one.partition(": ")[2].startswith(("What", "How", "Where "))] == []
+
+
+# To end what hangs, as `work.HANGS` says; to see that a wait was long enough, or that an interrupt took less
+# than the run; to plant a fault; to print.
+WATCHERS = {
+    "fuzz/test_machinery.py",
+    "ingest/test_engines.py",
+    "invariant/test_interrupts.py",
+    "io/test_s3.py",
+    "io/test_threads.py",
+    "native/test_cache.py",
+    "sizes/test_samples.py",
+}
+CLOCK = re.compile(r"\b(process_time|perf_counter|thread_time|monotonic)(_ns)?\(")
+
+
+def test_no_test_is_judged_by_a_clock() -> None:
+    """On a slow or busy machine it would fail: `tests/work.py` counts and compares, benchmarks measure."""
+    tests = RUNTIME.parent / "tests"
+    paths = [path for path in tests.rglob("test_*.py") if not path.parent.name.startswith("bench")]
+    found = {path for path in paths if CLOCK.search(path.read_text(encoding="utf-8"))}
+    assert {path.relative_to(tests).as_posix() for path in found} == WATCHERS
