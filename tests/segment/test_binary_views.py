@@ -12,8 +12,9 @@ from tests.made.build import batch, record
 
 from kafka_segments import open_partition, open_segment, read_table, scan
 from kafka_segments.core.segment.columnar.arrow_schema import copied_schema, schema_of, viewed_schema
+from kafka_segments.core.segment.columnar.batch_form import MOST_VIEWED_BUFFERS
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
-from kafka_segments.core.segment.columnar.viewed_bytes import rows_where
+from kafka_segments.core.segment.columnar.viewed_bytes import ViewedBytes, rows_where
 from kafka_segments.core.segment.scan.scanner import returned
 from kafka_segments.core.segment.table import SCHEMA
 from kafka_segments.errors import OptionError
@@ -87,6 +88,17 @@ def test_values_in_memory_are_where_they_were() -> None:
     for one in batches:
         assert lies_in(one.column("value"), data)
         assert lies_in(one.column("headers").values.field("value"), data)
+
+
+def test_a_batch_refers_to_few_buffers() -> None:
+    viewed = ViewedBytes()
+    parts = [bytearray(VALUE) for _ in range(MOST_VIEWED_BUFFERS)]
+    for number, part in enumerate(parts):
+        assert not viewed.is_full(len(part))
+        assert viewed.number_of(memoryview(part), is_lent=False) == number
+    assert viewed.is_full(0)
+    assert [one.obj for one in viewed.take()] == parts
+    assert not viewed.is_full(len(VALUE))
 
 
 def test_short_values_refer_to_nothing() -> None:

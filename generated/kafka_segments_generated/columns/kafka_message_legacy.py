@@ -93,7 +93,7 @@ def decoder(
     is room for and, in the end, where it stopped: see `_support`.
     With `views`, bytes are views into `data`, the buffer `state[BUFFER]`.
     """
-    copies = not views and (key or value)
+    has_bytes = key or value
 
     def decode(
         data: Bytes,
@@ -123,6 +123,7 @@ def decoder(
         key_nulls = load(state, COLUMNS + 1)
         value_used = load(state, COLUMNS + 2)
         value_nulls = load(state, COLUMNS + 3)
+        timestamp_nones = load(state, COLUMNS + 4)
         buffer = load(state, BUFFER)
         status = DONE
         while batch < num_batches:
@@ -133,7 +134,7 @@ def decoder(
             if rare(row >= max_rows):
                 status = FULL
                 break
-            if rare(copies and num_bytes + end - at > max_bytes or views and at + end - at > MOST_VIEWED):
+            if rare(has_bytes and num_bytes + end - at > max_bytes or views and at + end - at > MOST_VIEWED):
                 status = FULL
                 break
             if rare(end - at < 6):
@@ -209,7 +210,9 @@ def decoder(
                 store(offset_values, row, batch_base_offset)
             if timestamp:
                 timestamp_value = timestamp_ if magic == 1 else -1
-                store(timestamp_values, row, timestamp_value)
+                timestamp_number = timestamp_value
+                timestamp_nones += 1 if timestamp_number == -1 else 0
+                store(timestamp_values, row, timestamp_number)
             if timestamp_type:
                 timestamp_type__ = timestamp_type_ if magic == 1 else -1
                 store(timestamp_type_values, row, timestamp_type__)
@@ -224,6 +227,7 @@ def decoder(
         store(state, COLUMNS + 1, key_nulls)
         store(state, COLUMNS + 2, value_used)
         store(state, COLUMNS + 3, value_nulls)
+        store(state, COLUMNS + 4, timestamp_nones)
         return status
 
     return decode

@@ -51,8 +51,8 @@ _STATE = {
     "num_batches": "NUM_BATCHES",
 }
 _LOCALS = (
-    "data", "spans", "batches", "state", "status", "end", "head", "copies", "first_row", "start_row",
-    "end_row", "filled", "views", "buffer",
+    "data", "spans", "batches", "state", "status", "end", "head", "first_row", "start_row",
+    "end_row", "filled", "views", "buffer", "has_bytes",
 )  # fmt: skip
 _CHANGING = ("batch", "record", "at", "row", "num_bytes")
 
@@ -210,7 +210,7 @@ class RecordDecoder:
         """Stop before a record whose bytes might not fit into a column."""
         if any(column.is_binary for column in self.columns):
             views = f" or views and at + {size} > MOST_VIEWED" if self.has_views else ""
-            self._no_room(f"copies and num_bytes + {size} > max_bytes{views}")
+            self._no_room(f"has_bytes and num_bytes + {size} > max_bytes{views}")
         self._size = size
 
     def _read(self, table: Frame) -> Frame:
@@ -337,6 +337,7 @@ class RecordDecoder:
                     number = self._columns.number(column, self.of_batch[column.name])
                     with self._source.block("for filled in range(start_row, row):"):
                         self._source.add(f"store({array}, filled, {number})")
+                    self._columns.count_none(column, number, "row - start_row")
 
     def _write(self, record: Frame) -> None:
         for column in self.columns:
@@ -369,10 +370,8 @@ def factory(writer: RecordDecoder, layout: SegmentLayout) -> tuple[list[str], li
     """What describes a decoder's columns, and its factory."""
     body = writer.lines()
     names = [column.path for column in writer.columns if column.name not in writer.of_batch]
-    copying = " or ".join(column.path for column in writer.columns if column.is_binary)
+    with_bytes = " or ".join(column.path for column in writer.columns if column.is_binary)
     options = [f"{name}: bool" for name in [*names, *(["views"] if writer.has_views else [])]]
-    if writer.has_views:
-        copying = f"not views and ({copying})"
     notes = (
         ["Columns without an option are filled where their array has elements."] if writer.of_batch else []
     )
@@ -390,7 +389,7 @@ def factory(writer: RecordDecoder, layout: SegmentLayout) -> tuple[list[str], li
         "    is room for and, in the end, where it stopped: see `_support`.",
         *(f"    {note}" for note in notes),
         '    """',
-        *([f"    copies = {copying}"] if copying else []),
+        *([f"    has_bytes = {with_bytes}"] if with_bytes else []),
         "",
         *bracketed("def decode(", [f"{name}: {kind}" for name, kind in arrays], ") -> int:", 1),
         *body,

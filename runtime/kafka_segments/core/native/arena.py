@@ -38,6 +38,7 @@ class Arena:
         dirty: names of arrays that must be reset before rows are appended; maintained by the arena's users.
         is_full: whether it has been full; set by its users.
         is_lasting: whether it is not replaced.
+        form: of the Arrow batches for which `tree` is laid out; maintained by the arena's users.
 
     Raises:
         MemoryError: there is no memory.
@@ -62,15 +63,30 @@ class Arena:
         self._hold = ctypes.c_char.from_buffer(self._memory)
         base = ctypes.addressof(self._hold)
         self.addresses = {name: base + place for name, place in places.items()}
+        self.form: Any = None
+        self.tree: Any = None
+
+    def array(self, name: str, width: int, length: int) -> Any:
+        """Return the first integers of an array, of `width` bytes, for as long as the arena lives."""
+        import numpy as np  # not needed for headers alone
+
+        kind: Any = {1: ctypes.c_int8, 4: ctypes.c_int32, 8: ctypes.c_int64}[width]
+        return np.ctypeslib.as_array((kind * length).from_address(self.addresses[name])).view(f"i{width}")
 
 
 class Lease:
-    """An arena in use; when the lease goes, the arena goes back to its pool."""
+    """An arena in use; when the lease goes, the arena goes back to its pool.
 
-    __slots__ = ("_free", "arena")
+    Attributes:
+        arena: it.
+        held: what is to live as long.
+    """
+
+    __slots__ = ("_free", "arena", "held")
 
     def __init__(self, arena: Arena, free: deque[Arena]) -> None:
         self.arena = arena
+        self.held: Any = None
         self._free = free
 
     def __del__(self) -> None:

@@ -144,10 +144,14 @@ class Compiled:
 
     Raises:
         MissingExtraError: there is no machine code, and numba or numpy cannot be loaded.
+
+    Attributes:
+        parameters: names of its arrays.
     """
 
     def __init__(self, factory: Callable[..., Any], **options: bool) -> None:
         self._decoder = load_decoder(factory, **options)
+        self.parameters = frozenset(self._decoder.parameters)
         self._table = self._decoder.new_table()
         self._arrays: dict[str, Any] = {}
         self.entry = self._decoder.address, self._table.address

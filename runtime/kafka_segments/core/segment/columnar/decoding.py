@@ -21,15 +21,12 @@ from kafka_segments.core.native import kernels
 from kafka_segments.core.native.arena import Arena, ArenaPool, Lease, pool_of
 from kafka_segments.core.native.engine import Compiled, address_of
 from kafka_segments.core.segment.columnar.arrow_schema import has_views, stored_names
+from kafka_segments.core.segment.columnar.batch_form import BatchForm
 from kafka_segments.core.segment.columnar.record_columns import (
-    ABSENT,
     LARGEST_CAPACITY,
-    Absent,
     Array,
     Capacity,
-    Column,
     columns_of,
-    take_batch,
 )
 from kafka_segments.core.segment.columnar.viewed_bytes import ViewedBytes, copied
 from kafka_segments.core.segment.records.batch_records import RecordPlace
@@ -74,15 +71,14 @@ class RecordDecoder:
         capacity: Capacity = _CAPACITY,
         max_items: int,
     ) -> None:
-        self._schema = schema
         self.max_items = max_items
         self._viewed = ViewedBytes() if has_views(schema) else None
         is_viewed = self._viewed is not None
         columns = columns_of(module.RECORD_COLUMNS, module.RECORD_NONES, has_views=is_viewed)
         wanted = stored_names(schema)
         self._columns = [column for column in columns if column.name in wanted]
-        by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
-        self._fields = [by_name.get(name, ABSENT) for name in wanted]
+        by_name = {column.name: column for column in columns}
+        self._form = BatchForm([by_name.get(name) for name in wanted], schema)
         options = {name: name in wanted for name in _options_of(module.decoder)}
         if "views" in options:
             options["views"] = is_viewed
@@ -91,7 +87,7 @@ class RecordDecoder:
         self._native.set("state", self.state)
         self.entry = self._native.entry
         self._capacity = capacity
-        self._arrays = _arrays(self._columns, capacity)
+        self._arrays = self._arrays_for(capacity)
         self._all = frozenset(array.name for array in self._arrays)
         self._pool = pool_of(_sizes(self._arrays))
         self._lease: Lease | None = None
@@ -131,7 +127,9 @@ class RecordDecoder:
         self._native.place("data", address_of(data), len(data))
         self._native.place("batches", *batches)
         self._native.set("spans", spans)
-        if self._viewed is not None and self.num_rows and self._viewed.is_full(0 if is_lent else len(data)):
+        if self._viewed is not None and not self.num_rows:
+            self._viewed.clear()
+        elif self._viewed is not None and self._viewed.is_full(0 if is_lent else len(data)):
             yield self._flush()
         while True:
             self._ensure_arena()
@@ -155,22 +153,31 @@ class RecordDecoder:
         """Call the compiled decoder, for a caller with a loop of its own."""
         return self._native()
 
+    def hold(self, data: memoryview) -> None:
+        """Hold no more for views than this, the first part of the bytes that hold the records."""
+        if self._viewed is not None:
+            self._viewed.hold(data)
+
     def overwrite(self, name: str, row: int, values: Any) -> None:
-        """Replace the decoded numbers of a column from a row on; no effect if it is not selected."""
+        """Replace the decoded numbers of a column from a row on; no effect if it is not selected.
+
+        Those that stand for none are counted, as if they had been appended.
+        """
         array = next((array for array in self._arrays if array.name == f"{name}_values"), None)
         if array is None or self._arena is None or not len(values):
             return
-        place = self._arena.addresses[array.name] + row * array.width
-        narrowed = np.ascontiguousarray(values, f"i{array.width}")
-        ctypes.memmove(place, narrowed.ctypes.data, narrowed.nbytes)
+        decoded = self._arena.array(array.name, array.width, row + len(values))
+        decoded[row:] = values
+        column = next(column for column in self._columns if column.name == name)
+        if column.none is not None:
+            self.state[column.slot] += np.count_nonzero(values == column.none)
 
     def values(self, name: str, row: int) -> Any:
         """Return the decoded numbers of a column of int64, from a row on; valid until the next call."""
         count = self.num_rows - row
         if count <= 0 or self._arena is None:
             return np.empty(0, np.int64)
-        address = self._arena.addresses[f"{name}_values"] + 8 * row
-        return np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(address))
+        return self._arena.array(f"{name}_values", 8, row + count)[row:]
 
     def discard(self) -> None:
         """Forget the decoded rows, which the caller has read with `values`; their memory is used again."""
@@ -187,7 +194,7 @@ class RecordDecoder:
         assert self._lease is not None
         numbers = self.state.tolist()
         if self._viewed is None:
-            batch = take_batch(self._fields, self._schema, self._lease, numbers)
+            batch = self._form.take(self._lease, numbers)
         else:
             batch = self._take_views(self._lease, self._viewed, numbers)
         if not self._has_refused:
@@ -203,7 +210,7 @@ class RecordDecoder:
         num_views = numbers[kernels.RECORD_ROW] * len(self._columns)
         is_too_much = num_viewed > 0 and viewed.is_too_much(num_viewed, num_views)
         buffers = viewed.take()
-        batch = take_batch(self._fields, self._schema, lease, numbers, buffers if num_viewed else ())
+        batch = self._form.take(lease, numbers, buffers if num_viewed else ())
         return copied(batch) if is_too_much else batch
 
     def _stop(self, span: Spans, batch: int) -> Stop:
@@ -232,9 +239,13 @@ class RecordDecoder:
             capacity.num_items <= self.state[kernels.MAX_ITEMS]
         ):
             return False
-        arrays = _arrays(self._columns, capacity)
+        arrays = self._arrays_for(capacity)
         self._use(ArenaPool(_sizes(arrays)).take(), capacity, arrays)
         return True
+
+    def _arrays_for(self, capacity: Capacity) -> tuple[Array, ...]:
+        decoded = (array for column in self._columns for array in column.arrays(capacity))
+        return (*decoded, *self._form.arrays(capacity))
 
     def _use(self, lease: Lease, capacity: Capacity, arrays: Sequence[Array]) -> None:
         self._lease = lease
@@ -249,7 +260,8 @@ class RecordDecoder:
         if arena is not self._arena:
             self._arena = arena
             for array in arrays:
-                self._native.place(array.name, arena.addresses[array.name], array.length)
+                if array.name in self._native.parameters:
+                    self._native.place(array.name, arena.addresses[array.name], array.length)
         if arena.dirty:
             _prepare(arena, arrays)
         arena.dirty = self._all  # until it is known which are not
@@ -258,10 +270,6 @@ class RecordDecoder:
 @cache
 def _options_of(decoder: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(decoder).parameters)
-
-
-def _arrays(columns: Sequence[Column], capacity: Capacity) -> tuple[Array, ...]:
-    return tuple(array for column in columns for array in column.arrays(capacity))
 
 
 def _prepare(arena: Arena, arrays: Sequence[Array]) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from kafka_segments.core.native.engine import address_of
 from kafka_segments.core.native.kernels import LEN_VIEW
 from kafka_segments.core.segment.columnar.arrow_schema import copied_schema
+from kafka_segments.core.segment.columnar.batch_form import MOST_VIEWED_BUFFERS
 
 __all__ = ["ViewedBytes", "copied", "rows_where"]
 
@@ -35,19 +36,23 @@ class ViewedBytes:
             data: holds its memory.
             is_lent: whether it is the caller's own memory, of which batches may hold any part.
         """
-        last = self._buffers[-1] if self._buffers else memoryview(b"")
-        if (address_of(last), len(last)) != (address_of(data), len(data)):
-            self._buffers.append(data)
-            self._num_held += 0 if is_lent else len(data)
+        if not self._buffers or address_of(self._buffers[-1]) != address_of(data):
+            self._buffers.append(memoryview(b""))
+        self.hold(data, is_lent=is_lent)
         return len(self._buffers) - 1
+
+    def hold(self, data: memoryview, *, is_lent: bool = False) -> None:
+        """Refer to this in place of the last buffer: to more or less of the same memory."""
+        self._num_held += 0 if is_lent else len(data) - len(self._buffers[-1])
+        self._buffers[-1] = data
 
     def is_full(self, num_bytes: int) -> bool:
         """Whether a batch should be yielded before it refers to more bytes."""
-        return self._num_held + num_bytes > _MOST_HELD
+        return self._num_held + num_bytes > _MOST_HELD or len(self._buffers) == MOST_VIEWED_BUFFERS
 
-    def take(self) -> list[pa.Buffer]:
+    def take(self) -> list[memoryview]:
         """Return the buffers, and forget them."""
-        buffers = [pa.py_buffer(one) for one in self._buffers]
+        buffers = self._buffers
         self.clear()
         return buffers
 
