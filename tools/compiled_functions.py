@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from kafka_segments.core.segment.columnar import codec_loops, fused_scan, wrappers
+from kafka_segments.core.segment.columnar import codec_loops, fused_expansion, fused_scan, wrappers
 from kafka_segments.core.segment.scan import compiled_search, window_run
 from kafka_segments.core.segment.verified import folding_decoder, run_folding
 from kafka_segments.search import byte_search
@@ -45,6 +45,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     wrappers.unwrapper,
     byte_search.pair_finder,
     fused_scan.fused_loop,
+    fused_expansion.expansion_loop,
     folding_decoder.folding_loop,
     run_folding.run_folder,
     window_run.window_loop,

@@ -78,9 +78,9 @@ def test_no_kernel_is_left_out():
 EDITS = {
     "the places in a codec's state": (
         "kafka_segments/core/segment/columnar/codec_loops.py",
-        "CODEC, ENOUGH, USED, FIRST = range(4)",
-        "CODEC, USED, ENOUGH, FIRST = range(4)",
-        {"codec_loops.expander"},
+        "CODEC, ENOUGH, USED, NEXT, FIRST = range(5)",
+        "CODEC, USED, ENOUGH, NEXT, FIRST = range(5)",
+        {"codec_loops.expander", "fused_expansion.expansion_loop"},
     ),
     "a limit in another module": (
         "kafka_segments/write/batch_options.py",

@@ -15,7 +15,7 @@ from tests.made.wild_payloads import IDS
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.core.segment.columnar import decoding, record_rows
+from kafka_segments.core.segment.columnar import decoding, reader, record_rows
 from kafka_segments.core.segment.columnar import wrappers as unwrapping
 from kafka_segments.core.segment.columnar.record_columns import Capacity
 from kafka_segments.core.segment.scan import scanner
@@ -206,7 +206,8 @@ def test_many_wrappers_at_a_time(monkeypatch, slow) -> None:
 
 
 def test_without_the_instructions_for_checksums(monkeypatch, slow) -> None:
-    monkeypatch.setattr(scanner, "has_crc32c", lambda: False)
+    for module in (scanner, reader):
+        monkeypatch.setattr(module, "has_crc32c", lambda: False)
     data = run_of(9)
     compare(data)
     assert len(set(slow)) == 9

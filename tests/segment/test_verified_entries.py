@@ -37,6 +37,7 @@ def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(scanner, "LEN_RUN_WINDOW", 1500)
         monkeypatch.setattr(scanner, "LEN_RUN", 20_000)
         monkeypatch.setattr(folding_decoder, "_CAPACITY", Capacity(7, 1000, 10))
+    monkeypatch.setattr(reader, "is_loaded", lambda _factory: False)
     if request.param == "fused":
         monkeypatch.setattr(reader, "_FUSED_FROM", 0)
         monkeypatch.setattr(fused_scan, "LEN_PIECE", 700)

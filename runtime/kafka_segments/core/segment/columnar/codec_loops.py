@@ -36,9 +36,10 @@ from kafka_segments.core.segment.columnar.snappy_blocks import expand_block, tab
 
 __all__ = ["Loop", "expander", "new_loop"]
 
-# Slots of the loop's state: the codec; bytes that are enough for one call, and written; from FIRST on values
-# of the codec: addresses of functions and contexts, numbers of its container, what the functions write to.
-CODEC, ENOUGH, USED, FIRST = range(4)
+# Slots of the loop's state: the codec; bytes that are enough for one call; the bytes of the target that are
+# used, and which payload is next; from FIRST on values of the codec: addresses of functions and contexts,
+# numbers of its container, what the functions write to.
+CODEC, ENOUGH, USED, NEXT, FIRST = range(5)
 _WORD = 8  # bytes of a slot
 _GZIP, _SNAPPY, _LZ4, _ZSTD = range(4)  # codecs
 
@@ -195,11 +196,12 @@ def expand_zstd(data: Bytes, target: Bytes, state: Longs, here: int, end: int, u
 
 
 def expander() -> Callable[..., int]:
-    """Return the loop over ordinary payloads; it returns how many it has decompressed."""
+    """Return the loop over ordinary payloads; it returns which payload is the next one then."""
 
     def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
-        used = at = 0
-        while 2 * at < length(places) and used < load(state, ENOUGH):
+        used, at = load(state, USED), load(state, NEXT)
+        enough = used + load(state, ENOUGH)
+        while 2 * at < length(places) and used < enough:
             here, end = load(places, 2 * at), load(places, 2 * at + 1)
             if load(state, CODEC) == _GZIP:
                 size = expand_gzip(data, target, state, here, end, used)
@@ -227,13 +229,18 @@ class Loop:
     Args:
         codec: number of the codec in the loop.
         needs: values for the loop's state, and an object that must stay alive.
+
+    Attributes:
+        state: of the loop.
+        entry: addresses of its code and of its arguments.
     """
 
     def __init__(self, codec: int, needs: tuple[Sequence[int], Any]) -> None:
         self._kept = needs[1]
-        self._state = memoryview(array("q", [codec, 0, 0, *needs[0]]))
+        self.state = memoryview(array("q", [codec, 0, 0, 0, *needs[0]]))
         self._run = Compiled(expander)
-        self._run.set("state", self._state)
+        self._run.set("state", self.state)
+        self.entry = self._run.entry
 
     def expand(self, source: memoryview, places: Any, target: memoryview, enough: int) -> tuple[int, int]:
         """Decompress payloads one after the other.
@@ -248,11 +255,14 @@ class Loop:
         Returns:
             The number of payloads done, and the bytes written.
         """
-        state, run = self._state, self._run
+        self.prepare(source, places, target, enough)
+        return self._run(), self.state[USED]
+
+    def prepare(self, source: memoryview, places: Any, target: memoryview, enough: int) -> None:
+        """Set what the loop is to decompress, for a caller with a loop around it; see `expand`."""
         for name, memory in (("data", source), ("places", places), ("target", target)):
-            run.set(name, memory)
-        state[ENOUGH] = enough
-        return run(), state[USED]
+            self._run.set(name, memory)
+        self.state[ENOUGH], self.state[USED], self.state[NEXT] = enough, 0, 0
 
 
 def new_loop(name: str, magic: int = 2) -> Loop | None:

@@ -1,6 +1,7 @@
 """Decompression of batches' records into one reused buffer.
 
-Strategy: ordinary payloads are decompressed many with a call (`codec_loops`). Others go through the codec's
+Strategy: ordinary payloads are decompressed many with a call (`codec_loops`), and decoded by the same call
+where that may be (`fused_expansion`). Others go through the codec's
 own module, whose result is a bytes object, and whose errors describe what is wrong.
 """
 
@@ -12,6 +13,8 @@ from kafka_segments.core.codecs import CODEC_NAMES, decompress
 from kafka_segments.core.codecs.bounds import ALWAYS_ALLOWED, content_bound
 from kafka_segments.core.native.arena import Scratch
 from kafka_segments.core.segment.columnar.codec_loops import Loop, new_loop
+from kafka_segments.core.segment.columnar.decoding import RecordDecoder
+from kafka_segments.core.segment.columnar.fused_expansion import FusedExpansion
 from kafka_segments.errors import DecompressionError
 
 __all__ = ["PlainRecords"]
@@ -37,6 +40,7 @@ class PlainRecords:
         self._keeps, self._used = keeps, 0
         self._scratch: Scratch | None = None
         self._loops: dict[tuple[str, bool], Loop | None] = {}
+        self._fused: dict[tuple[str, RecordDecoder], FusedExpansion] = {}
         self.view = memoryview(b"")
 
     def fill(self, window: memoryview, codec: int, places: Any, magic: int = 2) -> int:
@@ -63,7 +67,7 @@ class PlainRecords:
             num_done, size = loop.expand(window, places, target, _LEN_TOGETHER)
             if num_done:
                 self.view = target[:size]
-                self._used += size if self._keeps else 0
+                self.keep(size)
                 return num_done
             if self._used == 0:
                 break
@@ -72,6 +76,39 @@ class PlainRecords:
         self._fill_alone(name, window[start:end], magic)
         places[0] = 0, len(self.view)
         return 1
+
+    def fused(
+        self, decoder: RecordDecoder, window: memoryview, codec: int, places: Any, spans: Any
+    ) -> FusedExpansion | None:
+        """Return a loop that decompresses ordinary payloads into `view`, and decodes their records.
+
+        Args:
+            decoder: of the records.
+            window: as for `fill`, like `codec` and `places`.
+            codec: of the payloads.
+            places: of the payloads.
+            spans: the decoder's, see `FusedExpansion.prepare`.
+
+        Returns:
+            None if the codec has no such loop. Call `keep` when it has run.
+
+        Raises:
+            DecompressionError: an unknown codec.
+        """
+        name = _name(codec)
+        loop = self._loop(name, 2)
+        if loop is None:
+            return None
+        key = name, decoder
+        if key not in self._fused:
+            self._fused[key] = FusedExpansion(loop, decoder, keeps=self._keeps)
+        self.view = self._target()
+        self._fused[key].prepare(window, places, spans, self.view, enough=_LEN_TOGETHER)
+        return self._fused[key]
+
+    def keep(self, size: int) -> None:
+        """Leave the first bytes of `view` as they are if contents are kept."""
+        self._used += size if self._keeps else 0
 
     def _target(self) -> memoryview:
         """Memory for contents."""

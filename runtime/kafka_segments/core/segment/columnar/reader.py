@@ -20,10 +20,13 @@ import pyarrow as pa
 from kafka_segments.core.codecs.bounds import is_trusted
 from kafka_segments.core.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.core.io.storage import Source
+from kafka_segments.core.native import library
+from kafka_segments.core.native.engine import has_crc32c, is_loaded
 from kafka_segments.core.segment.columnar.arrow_schema import decoded_schema, has_views
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
 from kafka_segments.core.segment.columnar.decompressed import PlainRecords
-from kafka_segments.core.segment.columnar.fused_scan import FusedScan
+from kafka_segments.core.segment.columnar.fused_expansion import FusedExpansion
+from kafka_segments.core.segment.columnar.fused_scan import FusedScan, fused_loop
 from kafka_segments.core.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.core.segment.columnar.record_rows import ExactRecords
 from kafka_segments.core.segment.columnar.wrappers import Unwrapping
@@ -40,7 +43,7 @@ from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segmen
 __all__ = ["ColumnarReader", "Event"]
 
 
-_FUSED_FROM = 8 << 20  # a position: smaller files are not worth compiling the fused loop for
+_FUSED_FROM = 8 << 20  # a position: smaller files are not worth compiling the fused loop, or loading it
 
 Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
 T = TypeVar("T")
@@ -102,7 +105,8 @@ class ColumnarReader:
             self._scan.sound_offset = read_range.sound_offset
         if read_range.items is not None:
             self._scan.items = read_range.items
-        self._headers.compile()
+        if library.is_there():  # else for many entries only, as compiling takes a second
+            self._headers.compile()
         self._exact = ExactRecords(
             self._scan,
             schema=schema,
@@ -165,8 +169,9 @@ class ColumnarReader:
     def _next_fused(self, position: int) -> FusedScan | None:
         """Return the fused loop for the next window if it pays off, after uncompressed records; else None."""
         content = self._plain_content
-        is_worth_it = _FUSED_FROM <= position < self._source.size
-        if content is None or not (self._headers.can_fuse and is_worth_it):
+        if content is None or not self._headers.can_fuse or position >= self._source.size:
+            return None
+        if position < _FUSED_FROM and not (is_loaded(fused_loop) or library.is_there()):
             return None
         if content not in self._fused_scans:
             decoder = self._decoder_of(content, False)
@@ -291,9 +296,15 @@ class ColumnarReader:
         return (yield from self._decode_spans(decoder, data, spans, is_lent=is_lent))
 
     def _decode_spans(
-        self, decoder: RecordDecoder, data: memoryview, spans: Any, *, is_lent: bool = False
+        self,
+        decoder: RecordDecoder,
+        data: memoryview,
+        spans: Any,
+        fused: FusedExpansion | None = None,
+        *,
+        is_lent: bool = False,
     ) -> _Steps:
-        steps = decoder.decode(data, self._headers.table, spans, is_lent=is_lent)
+        steps = decoder.decode(data, self._headers.table, spans, fused, is_lent=is_lent)
         if decoder is self._decoder:
             return (yield from self._chosen(steps))
         return returned(steps)
@@ -302,14 +313,20 @@ class ColumnarReader:
         window, codec = memoryview(self._headers.window), entries.value(int(rows[0]), "codec")
         spans = entries.spans(rows, self._headers.window_position)
         places = np.ascontiguousarray(spans[:, :2])
-        done = 0
+        done, plain = 0, self._plain
         while done < len(rows):
             try:
-                following = done + self._plain.fill(window, codec, places[done:])
+                fused = plain.fused(decoder, window, codec, places[done:], spans[done:])
+                if fused is not None:
+                    refused = yield from self._decode_spans(decoder, plain.view, spans[done:], fused)
+                    plain.keep(fused.used)
+                    following = done + fused.num_done
+                if fused is None or (following == done and refused is None):
+                    following = done + plain.fill(window, codec, places[done:])
+                    spans[done:following, :2] = places[done:following]
+                    refused = yield from self._decode_spans(decoder, plain.view, spans[done:following])
             except KafkaFormatError:
                 return done, RecordPlace()
-            spans[done:following, :2] = places[done:following]
-            refused = yield from self._decode_spans(decoder, self._plain.view, spans[done:following])
             if refused is not None:
                 return done + refused[0], refused[1]
             done = following
@@ -361,8 +378,8 @@ class ColumnarReader:
             del batch
 
     def _unwrapping_of(self, decoder: RecordDecoder, content: int) -> Unwrapping | None:
-        """Return the wrappers' loop for a decoder; None where checksums are verified outside the scanner."""
-        if self._unwrapping is None and self._headers.can_fuse:
+        """Return the wrappers' loop for a decoder; None where no scanner can verify checksums."""
+        if self._unwrapping is None and has_crc32c():
             check_crc = self._check_crc
             self._unwrapping = Unwrapping(decoder, content, self._module, check_crc=check_crc)
         return self._unwrapping

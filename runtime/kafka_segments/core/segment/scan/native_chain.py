@@ -1,6 +1,6 @@
 """Two compiled functions that a third one calls in turn: a producer of batches, and the decoder.
 
-The common part of `fused_scan` and `fused_inflate`: the beginning of their loop's state, and the call.
+The common part of `fused_scan` and `fused_expansion`: the beginning of their loop's state, and the call.
 """
 
 from __future__ import annotations
