@@ -176,6 +176,22 @@ def _wrapper(way: str, num: int) -> bytes:
     return message(header + value, LZ4, offset=1 << 20, wrong_by=1)
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("size", [900])
+def test_a_message_where_stored_bytes_begin_is_told_from_an_entry(magic, size):
+    """Wherever the pieces end: its null key and the size of its value look like the header of a block."""
+    dice = Random(size)
+    noise = bytes(dice.choices(range(160), k=75_000))
+    stored = [message(dice.randbytes(size), magic=magic, offset=at) for at in (1, 2)]
+    for more in range(32):
+        inner = message(noise[more:], magic=magic) + b"".join(stored)
+        wrapper = message(_compressed(inner, 2 * len(stored[0])), GZIP, magic, 9)
+        end = wrapper.index(stored[0]) + len(stored[0])
+        with open_segment(wrapper[:end]) as segment:
+            (damage,) = segment.iter_entries("skip")
+        assert (damage.position, damage.end_position) == (0, end)
+
+
 @pytest.mark.parametrize("way", ["gzip", "gzip, compressed", "lz4"])
 def test_a_wrapper_of_many_messages_is_followed_fast(way):
     pytest.importorskip("numba")

@@ -134,12 +134,14 @@ def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
             num_alike += 1
             if num_alike > _NUM_ALIKE + place // _LEN_PER_ALIKE:
                 raise malformed("gzip", "too many bytes come out as they went in")
-            for begin, end in _stored_blocks(payload, place, len(piece), content):
+            blocks = _stored_blocks(payload, place, len(piece), content)
+            for _begin, end in blocks:
                 following = _after_stored(inflater, payload[place:end])
                 if following is not None:
                     inflater = following
                     content += payload[place:end]
                     place = min(end, len(payload))
+                    begin = min(blocks)[0]  # what is stored may look like the header of a longer block
                     yield begin, place - begin
                     break
         if len(content) - reported > _LEN_FIRST_STEP:
