@@ -177,7 +177,7 @@ def _wrapper(way: str, num: int) -> bytes:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-@pytest.mark.parametrize("size", [900])
+@pytest.mark.parametrize("size", [0, 20, 900])
 def test_a_message_where_stored_bytes_begin_is_told_from_an_entry(magic, size):
     """Wherever the pieces end: its null key and the size of its value look like the header of a block."""
     dice = Random(size)

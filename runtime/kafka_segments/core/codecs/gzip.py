@@ -38,7 +38,8 @@ _LEN_SMALL = 64 << 10
 _LEN_PROBE, _LEN_LATER_PROBE = 9, 32
 """Bytes inflated at a time in search of stored blocks: a stored message, of 18 and more, fills such a piece.
 
-zlib stores few bytes in a block of their own at the end of a stream only, so pieces are longer after 64 KiB.
+zlib stores few bytes in a block of their own at the end of a stream only, so pieces are longer after 64 KiB,
+up to the last bytes: a payload that is cut off ends in any block.
 """
 _NUM_ALIKE, _LEN_PER_ALIKE = 1000, 512
 """Bound on stored pieces, and bytes for each further one: zlib makes few and long blocks."""
@@ -125,8 +126,9 @@ def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
     """
     inflater = zlib.decompressobj(wbits=31)
     place = num_alike = reported = 0
+    last = len(payload) - 2 * _LEN_LATER_PROBE
     while place < len(payload) and not inflater.eof:
-        piece = payload[place : place + (_LEN_PROBE if place < _LEN_SMALL else _LEN_LATER_PROBE)]
+        piece = payload[place : place + (_LEN_LATER_PROBE if _LEN_SMALL <= place < last else _LEN_PROBE)]
         out = inflater.decompress(piece)
         content += out
         place += len(piece)
@@ -152,7 +154,7 @@ def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
 def _stored_blocks(payload: bytes, place: int, size: int, content: bytearray) -> list[tuple[int, int]]:
     """Ranges of stored blocks that may contain the bytes before a position, the longest first."""
     found = []
-    for begin in range(max(place - 2 * size + 1, 2 * _LEN_STORED), place - size + 1):
+    for begin in range(max(place - size - _LEN_LATER_PROBE + 1, 2 * _LEN_STORED), place - size + 1):
         length = _u2(payload, begin - 2 * _LEN_STORED)
         is_header = length ^ 0xFFFF == _u2(payload, begin - _LEN_STORED)
         if is_header and begin + length >= place and payload[begin:place] == content[begin - place :]:
