@@ -192,6 +192,22 @@ def test_a_message_where_stored_bytes_begin_is_told_from_an_entry(magic, size):
         assert (damage.position, damage.end_position) == (0, end)
 
 
+@pytest.mark.parametrize("num_lost", range(1, 7))
+@pytest.mark.parametrize("way", ["by expression", "by machine code"])
+def test_a_true_entry_whose_zeros_complete_a_message_is_delivered(way, num_lost, monkeypatch):
+    if way == "by machine code":
+        pytest.importorskip("numba")
+        monkeypatch.setattr("kafka_segments.core.segment.scan.resync._LEN_SLOW", 0)
+    inner = b"".join(message(bytes(8), offset=at) for at in range(20))
+    wrapper = message(_stored(inner), GZIP, offset=99)
+    end = wrapper.index(inner) + len(inner) // 2 - num_lost
+    behind = b"".join(message(b"true", offset=at) for at in range(100, 103))
+    with open_segment(wrapper[:end] + behind) as segment:
+        damage, *true = segment.iter_entries("skip")
+    assert (damage.position, damage.end_position) == (0, end)
+    assert [one.last_offset for one in true] == list(range(100, 103))
+
+
 @pytest.mark.parametrize("way", ["gzip", "gzip, compressed", "lz4"])
 def test_a_wrapper_of_many_messages_is_followed_fast(way):
     pytest.importorskip("numba")

@@ -50,9 +50,10 @@ class NestedMessages:
         """Return where the search continues if `batch` is a message of the wrapper, else None.
 
         That is after all sound messages that were followed: what the payload was followed through without
-        contradiction belongs to the wrapper.
+        contradiction belongs to the wrapper. Not the last bytes: zeros of a true entry's offset may complete
+        a message that is cut off.
         """
-        return max(batch.end_position, self._end) if self._holds(batch) else None
+        return max(batch.end_position, self._end) - formats.OFS_LEN_BODY if self._holds(batch) else None
 
     def _holds(self, batch: Batch) -> bool:
         if self._head is None:
