@@ -1,7 +1,7 @@
 """`salvage` beside `cp` on the same disk, in a new process: `python -m tests.bench.salvaging PATH FOLDER`.
 
 Both copy a log directory with one partition, whose segment is in the page cache, and fsync what they wrote.
-Salvage reads it twice: for checksums and SHA-256, then headers for the indexes. Wall time, of both the best
+Salvage reads it twice: for checksums, then to write, hash and index it. Wall time, of both the best
 of some pairs in turns, without the start of this process; cp's own start takes a millisecond.
 """
 

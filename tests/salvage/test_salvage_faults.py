@@ -91,7 +91,6 @@ def test_a_full_disk_leaves_nothing(
         return true_call(*arguments, **options)
 
     monkeypatch.setattr(os, call, failing)
-    monkeypatch.setattr(os, "copy_file_range", lambda *_arguments: 0)
     assert main(command) == 3
     assert sorted(path.name for path in folder.iterdir()) == ["source"]
 
@@ -136,10 +135,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch, path: Path, start: int, end: int
 def failing_after_surveys(
     monkeypatch: pytest.MonkeyPatch, path: Path, place: int, *, is_read_again: bool
 ) -> None:
-    """Make reads of a place fail once a file was surveyed; it may be readable in the next survey again.
-
-    The kernel copies nothing.
-    """
+    """Make reads of a place fail once a file was surveyed; it may be readable in the next survey again."""
     is_failing, true_plan = False, make_plan
 
     def planned(*arguments: Any, **options: Any) -> PartitionPlan:
@@ -152,7 +148,6 @@ def failing_after_surveys(
     failing(monkeypatch, path, lambda begin, stop: is_failing and begin <= place < stop)
     for module in (partition_job, slicing):
         monkeypatch.setattr(module, "make_plan", planned)
-    monkeypatch.setattr(os, "copy_file_range", lambda *_arguments: 0)
 
 
 def test_an_unreadable_place_is_named_and_the_rest_is_copied(
@@ -204,6 +199,29 @@ def test_a_place_that_can_be_read_only_once_counts_as_unreadable(
         check(account)
         (bad,) = [one for one in account.only()["files"][0]["ranges"] if one["status"] == "unreadable"]
         assert bad["position"] <= 5000 < bad["end_position"]
+
+
+def test_a_batch_that_changes_after_its_survey_is_not_copied(
+    folder: Path, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is damaged in the next survey."""
+    source, changed, true_plan = folder / "source/multi-0", list[bytes](), make_plan
+
+    def planned(*arguments: Any, **options: Any) -> PartitionPlan:
+        plan = true_plan(*arguments, **options)
+        if not changed:
+            batch = hurt(source, 4)
+            changed.append(segment(source).read_bytes()[batch.position : batch.end])
+        return plan
+
+    for module in (partition_job, slicing):
+        monkeypatch.setattr(module, "make_plan", planned)
+    assert main(command) == 1
+    (log,) = (folder / "made").rglob(segment(source).name)
+    assert changed[0] not in log.read_bytes()
+    assert sum(one.end - one.position for one in batches_of(log.parent)) == log.stat().st_size
+    if command[0] == "salvage":
+        check(Account(folder / "made", json.loads((folder / "made/manifest.json").read_text())))
 
 
 def test_a_source_that_fails_at_the_second_read_each_time_leaves_no_partition(

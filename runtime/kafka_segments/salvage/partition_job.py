@@ -125,7 +125,7 @@ def _attempt(run: SalvageRun, copies: Sequence[PartitionCopy]) -> DonePartition:
     path = "" if run.directory is None else os.path.join(run.directory, f".{name}.ledger")
     try:
         with closing(Ledger(path)) as ledger:
-            plan = make_plan(run.places, copies, ledger=ledger, digests=run.digests, progress=run.progress)
+            plan = make_plan(run.places, copies, ledger=ledger, progress=run.progress)
             with closing(plan.files):
                 return _done(run, plan)
     except BaseException:
@@ -175,6 +175,7 @@ def _write(
         segments += [sink.write_empty(base) for base in plan.empty_segments]
         segments.sort(key=lambda one: one.base_offset)
         write_state(plan, state, writer)
+    plan.hash_files(run.digests)
     if writer is not None:
         for file, content in beside.items():
             writer.write_file(file, content)

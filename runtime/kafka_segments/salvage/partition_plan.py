@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.storage import Source
 from kafka_segments.core.segment.cleaner_traces import Traces
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.findings import Finding, Kind, of_kinds
@@ -52,7 +52,7 @@ class PartitionPlan:
         partition: number.
         ranked: its copies, the most trusted first.
         files: their files.
-        digests: SHA-256 of each file, by its number.
+        digests: SHA-256 of files, by their numbers, as far as they are hashed.
         ledger: stretches, pieces and fates.
         choice: bounds.
         start_offset: the log start offset of the result.
@@ -84,13 +84,19 @@ class PartitionPlan:
         """Yield the offsets from `gaps_from` on that are in no copy."""
         return self.ledger.gaps(self.gaps_from)
 
+    def hash_files(self, digests: Digests) -> None:
+        """Begin to hash the files that are not hashed."""
+        for file in self.files:
+            if file.number not in self.digests:
+                opener = partial(open_stored, self.files.places, file.segment)
+                self.digests[file.number] = digests.of(opener)
+
 
 def make_plan(
     places: Places,
     copies: Sequence[PartitionCopy],
     *,
     ledger: Ledger,
-    digests: Digests | None,
     progress: Callable[[int], None],
 ) -> PartitionPlan:
     """Survey the copies of one partition, and choose what the result has of them.
@@ -99,7 +105,6 @@ def make_plan(
         places: opens files.
         copies: of one partition.
         ledger: an empty one.
-        digests: hashes the files; None leaves that out.
         progress: is called with the number of bytes read.
 
     Raises:
@@ -108,21 +113,19 @@ def make_plan(
     """
     notes: list[str] = []
     ranked = rank_copies(places, [_with_deleted(places, one, notes) for one in copies])
-    files, hashed = SourceFiles(places), dict[int, Future[str | None]]()
+    files = SourceFiles(places)
     try:
         for number, one in enumerate(ranked.copies):
             _add_files(places, files, number, one)
         is_compacted = ranked.log.cleaned_up_to is not None
         for file in files:
-            if digests is not None:
-                hashed[file.number] = digests.of(_opener(places, file))
             is_compacted = _survey(ledger, ranked, files, file, progress) or is_compacted
         choice = _chosen(ledger, ranked, files, is_compacted)
     except BaseException:
         files.close()
         raise
     log = ranked.log
-    plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, hashed, notes=notes)
+    plan = PartitionPlan(log.topic, log.partition, ranked, files, ledger, choice, notes=notes)
     plan.notes += map(_note_on, (one for one in files if one.is_unopened and not one.segment.size))
     _set_bounds(plan)
     return plan
@@ -166,10 +169,6 @@ def _with_deleted(places: Places, copy: PartitionCopy, notes: list[str]) -> Part
 def num_bytes_of(copies: Sequence[PartitionCopy]) -> int:
     """Return how many bytes of segments copies have."""
     return sum(segment.size for copy in copies for segment in copy.segments)
-
-
-def _opener(places: Places, file: SourceFile) -> Callable[[], Source]:
-    return lambda: open_stored(places, file.segment)
 
 
 def _add_files(places: Places, files: SourceFiles, number: int, ranked: RankedCopy) -> None:

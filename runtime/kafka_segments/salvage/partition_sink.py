@@ -1,13 +1,14 @@
 """The segments of a result, copied from pieces of source files, and the quarantine.
 
-Strategy: the bytes of a piece are copied by the kernel, and its headers are read beside it for the indexes
-and the state of producers, transactions and leader epochs.
+Strategy: a piece is read window by window. The checksums in a window are verified, though the survey has done
+so, for the file may have changed since; then the same memory is written, hashed in another thread, and read
+for the indexes and the state of producers, transactions and leader epochs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,12 +23,14 @@ from kafka_segments.core.segment.transactions.markers import Markers, MarkerValu
 from kafka_segments.errors import NotingFaults
 from kafka_segments.salvage.batches import entries_in
 from kafka_segments.salvage.ledger import Ledger, MissingOffsets, ResultPiece, Status
-from kafka_segments.salvage.source_files import Digests, SourceFiles
+from kafka_segments.salvage.source_files import Digest, Digests, SourceFiles
 from kafka_segments.write.following import follow
-from kafka_segments.write.log_writer import LogWriter
+from kafka_segments.write.log_writer import LogWriter, SegmentFiles
 
 __all__ = ["PartitionSink", "WrittenSegment", "write_quarantine"]
 
+_LEN_WRITTEN = 4 << 20  # bytes, at once
+_LARGEST_WINDOW = 16 << 20  # bytes; larger batches are read again to be written
 _LARGEST_MARKER = 1 << 20  # bytes, as brokers allow of any batch by default; they write less than 100
 
 
@@ -72,17 +75,18 @@ class PartitionSink:
         state: follows the batches.
         files: the source files.
         writer: of the directory; None for a dry run.
-        digests: hashes the segments.
-        known: SHA-256 of source files, by their numbers; a segment that is one of them is not hashed again.
+        digests: hashes the segments; None leaves that out.
+        hashed: SHA-256 of source files, by their numbers; those that are a segment byte for byte are added.
         progress: is called with the number of bytes written.
     """
 
     state: LogState
     files: SourceFiles
     writer: LogWriter | None
-    digests: Digests
-    known: Mapping[int, Future[str | None]]
+    digests: Digests | None
+    hashed: dict[int, Future[str | None]]
     progress: Callable[[int], None]
+    _digest: Digest | None = None  # of the segment that is being written
     _markers: Markers = field(default_factory=lambda: Markers(_LARGEST_MARKER))
 
     def write(
@@ -104,17 +108,16 @@ class PartitionSink:
                     self.state.lose(*gap)
                     gap = next(missing, None)
                 self._copy(piece)
-                self._follow(piece)
                 segment.note(piece)
                 copied = [*copied[:1], piece]
-            yield self._finished(segment, self._known_digest(copied))
+            yield self._finished(segment, copied)
         while gap is not None:
             self.state.lose(*gap)
             gap = next(missing, None)
 
     def write_empty(self, base_offset: int) -> WrittenSegment:
         """Write a segment without batches, by whose name the log ends at an offset."""
-        return self._finished(self._begun(base_offset), None)
+        return self._finished(self._begun(base_offset), [])
 
     def close(self) -> None:
         """Remove files that are not complete; idempotent."""
@@ -124,23 +127,33 @@ class PartitionSink:
     def _begun(self, base_offset: int) -> WrittenSegment:
         if self.writer is not None:
             self.writer.begin(base_offset)
+            self._digest = None if self.digests is None else self.digests.begin()
         return WrittenSegment(base_offset)
 
     def _copy(self, piece: ResultPiece) -> None:
-        if self.writer is not None and self.writer.segment is not None:
-            log, source = self.writer.segment.log, self.files.source(piece.file)
-            for done in log.copy_from(source, piece.position, piece.end_position - piece.position):
-                self.progress(done)
-
-    def _follow(self, piece: ResultPiece) -> None:
-        """Note a piece's batches in the state, and index them."""
-        walk = Walk(self.files.source(piece.file))
+        """Note a piece's batches in the state, write and index them."""
+        segment = None if self.writer is None else self.writer.segment
+        source = self.files.source(piece.file)
+        if segment is None:
+            walk = Walk(source)
+        else:
+            walk = Walk(source, check_crc=True, whole=True, keeps=True, max_window=_LARGEST_WINDOW)
         for entries in entries_in(walk, piece):
             aborted = follow(self.state, entries, partial(self._marker_at, walk, entries))
-            if self.writer is not None and self.writer.segment is not None:
-                shift = piece.to_position - piece.position
-                self.writer.segment.index(entries, (0, len(entries)), shift, aborted)
+            if segment is not None:
+                segment.index(entries, (0, len(entries)), piece.to_position - piece.position, aborted)
+                self._write(segment, walk, entries)
         self.state.note_end(piece.last)
+
+    def _write(self, segment: SegmentFiles, walk: Walk, entries: EntryTable) -> None:
+        """Write and hash the entries of the walk's last table."""
+        position, end = entries.value(0, "position"), entries.value(len(entries) - 1, "end_position")
+        for start in range(position, end, _LEN_WRITTEN):
+            data = walk.read(start, min(_LEN_WRITTEN, end - start))
+            if self._digest is not None:
+                self._digest.add(data)
+            segment.log.write_early(data)
+            self.progress(len(data))
 
     def _marker_at(self, walk: Walk, entries: EntryTable, row: int) -> tuple[MarkerValue, int] | None:
         """Return the marker in a control batch, and the timestamp.
@@ -158,20 +171,18 @@ class PartitionSink:
             marker = self._markers.read(walk.payload(entries, row), is_usual=is_usual, batch=batch)
         return None if marker is None else (marker, entries.value(row, "max_timestamp"))
 
-    def _finished(self, segment: WrittenSegment, digest: Future[str | None] | None) -> WrittenSegment:
-        if self.writer is not None and self.writer.segment is not None:
-            path = self.writer.segment.path
+    def _finished(self, segment: WrittenSegment, pieces: Sequence[ResultPiece]) -> WrittenSegment:
+        """Complete a segment, of whose pieces the first and the last are given."""
+        if self.writer is not None:
             self.writer.end()
-            segment.digest = digest or self.digests.of_path(path)
+        if self._digest is not None:
+            segment.digest, self._digest = self._digest.end(), None
+            if len(pieces) == 1 and self._is_whole(pieces[0]):
+                self.hashed[pieces[0].file] = segment.digest
         return segment
 
-    def _known_digest(self, pieces: Sequence[ResultPiece]) -> Future[str | None] | None:
-        """Return the digest of the source file that a segment is, byte for byte."""
-        if len(pieces) != 1:
-            return None
-        (piece,) = pieces
-        is_whole = (piece.position, piece.end_position) == (0, self.files[piece.file].segment.size)
-        return self.known.get(piece.file) if is_whole else None
+    def _is_whole(self, piece: ResultPiece) -> bool:
+        return (piece.position, piece.end_position) == (0, self.files[piece.file].segment.size)
 
 
 def write_quarantine(

@@ -28,7 +28,6 @@ from kafka_segments.salvage.partition_job import new_state, repeated, write_stat
 from kafka_segments.salvage.partition_plan import PartitionPlan, make_plan, num_bytes_of
 from kafka_segments.salvage.partition_sink import PartitionSink, WrittenSegment
 from kafka_segments.salvage.salvaging import ByteCounter, check_destination
-from kafka_segments.salvage.source_files import Digests
 from kafka_segments.write.log_writer import LogWriter
 
 __all__ = ["SliceRange", "Sliced", "slice_partition"]
@@ -166,11 +165,11 @@ def _written(
     progress: Callable[[int], None],
 ) -> Sliced:
     """Write a slice into a directory, which is given with its path when it is published."""
-    with Digests() as digests, closing(Ledger()) as ledger:
-        plan = make_plan(places, copies, ledger=ledger, digests=None, progress=progress)
+    with closing(Ledger()) as ledger:
+        plan = make_plan(places, copies, ledger=ledger, progress=progress)
         with closing(plan.files):
             writer = LogWriter(*directories, syncs=False)  # `new_directory` does it
-            with closing(PartitionSink(new_state(plan), plan.files, writer, digests, {}, progress)) as sink:
+            with closing(PartitionSink(new_state(plan), plan.files, writer, None, {}, progress)) as sink:
                 return _write(plan, wanted, sink)
 
 

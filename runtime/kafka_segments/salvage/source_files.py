@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -11,16 +12,17 @@ from dataclasses import dataclass, field
 
 from kafka_segments.core.formats.file_names import NO_END
 from kafka_segments.core.io.filesystems import Places
-from kafka_segments.core.io.storage import Source, open_source
+from kafka_segments.core.io.storage import Source
 from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.log.model import PartitionCopy, PartitionLog, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.log.replicas import resolve
 
-__all__ = ["Digests", "RankedCopies", "RankedCopy", "SourceFile", "SourceFiles", "rank_copies"]
+__all__ = ["Digest", "Digests", "RankedCopies", "RankedCopy", "SourceFile", "SourceFiles", "rank_copies"]
 
 _MAX_OPEN = 8
 _LEN_HASHED = 4 << 20  # bytes, at once
+_NUM_WAITING = 2  # windows that are hashed while the next one is read
 
 
 @dataclass(slots=True)
@@ -187,8 +189,26 @@ class SourceFiles:
             self._open.popitem()[1].close()
 
 
+class Digest:
+    """SHA-256 of bytes that come one after the other, computed in a pool of one thread."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool, self._digest = pool, hashlib.sha256()
+        self._waiting: deque[Future[None]] = deque()
+
+    def add(self, data: bytes | memoryview) -> None:
+        """Hash the next bytes, which stay as they are; wait while too many are not hashed yet."""
+        if len(self._waiting) == _NUM_WAITING:
+            self._waiting.popleft().result()
+        self._waiting.append(self._pool.submit(self._digest.update, data))
+
+    def end(self) -> Future[str | None]:
+        """Return the digest in hexadecimal digits."""
+        return self._pool.submit(self._digest.hexdigest)
+
+
 class Digests:
-    """A thread that hashes files beside the copying; a context manager, which ends it."""
+    """A thread that hashes beside the copying; a context manager, which ends it."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "sha256")
@@ -201,9 +221,9 @@ class Digests:
         self._is_over.set()
         self._pool.shutdown(cancel_futures=True)
 
-    def of_path(self, path: str) -> Future[str | None]:
-        """Hash a local file."""
-        return self.of(lambda: open_source(path, only_files=True))
+    def begin(self) -> Digest:
+        """Return the digest of bytes that are still to come."""
+        return Digest(self._pool)
 
     def of(self, opener: Callable[[], Source]) -> Future[str | None]:
         """Hash a file that a function opens, and that is closed afterwards.

@@ -131,7 +131,6 @@ class OutputFile:
     def __init__(self, path: str, destination: str) -> None:
         self.path, self._destination = path, destination
         self.size = 0
-        self._can_copy = hasattr(os, "copy_file_range")  # Linux
         with output_errors(destination):
             self._descriptor = os.open(path, _NEW, 0o666)
 
@@ -148,44 +147,32 @@ class OutputFile:
                 self.size += written
                 rest = rest[written:]
 
+    def write_early(self, data: bytes | memoryview) -> None:
+        """Append bytes, and have the kernel put them on the disk while others come, so that fsync waits less.
+
+        Linux does that with pages that are marked as unused, and are not written yet.
+
+        Raises:
+            OutputError: the disk is full, or fails.
+        """
+        self.write(data)
+        if len(data) >= _LEN_STARTED and hasattr(os, "posix_fadvise"):
+            with suppress(OSError):
+                start = self.size - len(data)
+                os.posix_fadvise(self._descriptor, start, len(data), os.POSIX_FADV_DONTNEED)
+
     def copy_from(self, source: Source, position: int, size: int) -> Iterator[int]:
-        """Append bytes of a source, inside the kernel if it can; yield numbers of bytes as they are copied.
+        """Append bytes of a source; yield numbers of bytes as they are copied.
 
         Raises:
             ReadError: the source cannot be read there.
             OutputError: the disk is full, or fails.
         """
         end = position + size
-        while position < end:
-            step = min(end - position, _LEN_COPIED)
-            done = self._copy_in_kernel(source.descriptor, position, step)
-            if not done:  # it cannot, or something fails: reading and writing show which
-                self.write(source.read(position, step))
-                done = step
-            position += done
-            self._start_writing(done)
-            yield done
-
-    def _start_writing(self, size: int) -> None:
-        """Have the kernel write the last bytes to the disk while others are copied, so that fsync waits less.
-
-        Linux does that with pages that are marked as unused, and are not written yet.
-        """
-        if size >= _LEN_STARTED and hasattr(os, "posix_fadvise"):
-            with suppress(OSError):
-                os.posix_fadvise(self._descriptor, self.size - size, size, os.POSIX_FADV_DONTNEED)
-
-    def _copy_in_kernel(self, descriptor: int, position: int, size: int) -> int:
-        """Copy bytes of an open file, as cp does; return how many."""
-        if descriptor < 0 or not self._can_copy:
-            return 0
-        try:
-            done = os.copy_file_range(descriptor, self._descriptor, size, position)
-        except OSError:
-            done = 0
-        self._can_copy = done > 0
-        self.size += done
-        return done
+        for start in range(position, end, _LEN_COPIED):
+            data = source.read(start, min(_LEN_COPIED, end - start))
+            self.write_early(data)
+            yield len(data)
 
     def finish(self) -> None:
         """Fsync and close the file.

@@ -30,6 +30,8 @@ class Walk:
         check_crc: verify checksums, for which all bytes are read.
         whole: read whole entries, also if their checksums are not verified.
         reads_payloads: each table is of one window, for callers that read most payloads.
+        keeps: likewise, and what is read stays as it is while it is referenced.
+        max_window: bytes that an entry may have to come from a window; a larger one comes alone.
         max_decompressed: bytes that one wrapper may decompress to, where its first offset is needed.
         experimental_magic3: read batches of the discarded magic 3, too; these entries come one by one alone.
 
@@ -45,12 +47,20 @@ class Walk:
         check_crc: bool = False,
         whole: bool = False,
         reads_payloads: bool = False,
+        keeps: bool = False,
+        max_window: int | None = None,
         max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
         experimental_magic3: bool = False,
     ) -> None:
         self._source, self._check_crc, self._has_window = source, check_crc, check_crc or whole
         self._headers = HeaderScan(
-            source, kafka_log_segment, check_crc=check_crc, whole=whole, reads_on=not reads_payloads
+            source,
+            kafka_log_segment,
+            check_crc=check_crc,
+            whole=whole,
+            max_window=max_window,
+            reads_on=not reads_payloads,
+            keeps=keeps,
         )
         self._is_experimental, self._reads_payloads = experimental_magic3, reads_payloads
         self.table: EntryTable | None = None
