@@ -237,6 +237,17 @@ def test_where_addresses_are_limited_all_bytes_come(file: Path, mebibytes: int) 
     assert done.stdout == file.read_bytes()
 
 
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (0, SIZE), (0, 3 << 20), (SIZE - PAGE, SIZE)])
+def test_counting_and_listing_say_the_same(
+    file: Path, start: int, end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm(file, start, end)
+    counted = pages_of(file)
+    monkeypatch.setattr(local_files, "_num_cached", lambda *_arguments: -1)
+    assert pages_of(file) == counted
+    assert sum(counted) == (end - start) // PAGE
+
+
 def test_where_nothing_is_known_files_are_read_as_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_files, "_may_know", lambda descriptor, status: False)
     monkeypatch.setattr(local_files, "_DONTCACHE", 1 << 30)  # no kernel knows it

@@ -1,8 +1,9 @@
 """Local files, including mounted file systems, read without changing the page cache, which a broker needs.
 
-Strategy: before a part is read, `mincore` shows which of its pages are cached. The kernel reads as usual,
-with read-ahead; after the reader has passed, pages that were not cached before are dropped
-(POSIX_FADV_DONTNEED). `mincore` works for the file's owner, root and users who may write the file. For
+Strategy: before a part is read, `cachestat` (Linux 6.5 and newer) counts its cached pages, and where some are
+and some are not, `mincore` shows which. The kernel reads as usual, with read-ahead; after the reader has
+passed, pages that were not cached before are dropped (POSIX_FADV_DONTNEED). `mincore` works for the file's
+owner, root and users who may write the file. For
 others, on Linux 6.14 and newer, reads drop their pages themselves (RWF_DONTCACHE). Where neither is
 available, pages stay.
 `preadv2` with RWF_NOWAIT is no alternative, as it starts reading missing pages (docs/stores.md).
@@ -29,6 +30,7 @@ __all__ = ["LocalFiles", "LocalSource", "is_locked", "resident_pages"]
 
 _log = get_logger(__name__)
 
+_CACHESTAT = 451  # number of the system call, which libraries do not name yet
 _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
 _LEN_BLOCK = 16 << 20  # is asked about at once
@@ -137,7 +139,11 @@ def resident_pages(descriptor: int, position: int, size: int) -> bytes:
         position: of the start of a page.
         size: bytes.
     """
-    states = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
+    num_pages = -(-size // mmap.PAGESIZE)
+    num_cached = _num_cached(descriptor, position, size)
+    if num_cached in (0, num_pages):
+        return bytes([num_cached > 0]) * num_pages
+    states = ctypes.create_string_buffer(num_pages)
     try:
         # The map is never accessed, so that a bad sector cannot end the process.
         with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, offset=position) as part:
@@ -146,6 +152,13 @@ def resident_pages(descriptor: int, position: int, size: int) -> bytes:
     except (OSError, ValueError):  # no memory for the map, or the file has shrunk
         failed = -1
     return _CACHED * len(states) if failed else states.raw.translate(_LOWEST_BIT)
+
+
+def _num_cached(descriptor: int, position: int, size: int) -> int:
+    """Count the cached pages of a part of a file, faster than `mincore` lists them; -1 if it cannot."""
+    part, counts = (ctypes.c_uint64 * 2)(position, size), (ctypes.c_uint64 * 5)()
+    failed = _libc().syscall(ctypes.c_long(_CACHESTAT), descriptor, part, counts, 0)
+    return -1 if failed else counts[0]
 
 
 @cache
