@@ -130,6 +130,7 @@ class ListRow:
 
 
 _COLUMNS = tuple(one.name for one in fields(ListRow))[: -len(("codecs", "magics", "is_exact", "errors"))]
+_ALIKE = tuple(one.name for one in fields(SegmentFigures) if one.name != "first_offset")
 
 
 def row_of(copy: PartitionCopy, segment: StoredSegment, figures: SegmentFigures) -> ListRow:
@@ -138,7 +139,7 @@ def row_of(copy: PartitionCopy, segment: StoredSegment, figures: SegmentFigures)
     start = figures.first_offset
     if copy.log_start_offset is not None:  # records below it are deleted
         start = min(max(start, copy.log_start_offset), figures.end_offset)
-    alike = {one.name: getattr(figures, one.name) for one in fields(figures) if one.name != "first_offset"}
+    alike = {name: getattr(figures, name) for name in _ALIKE}
     return ListRow(
         *(copy.topic, copy.partition, copy.path, segment.path, segment.base_offset),
         num_topics=1,

@@ -20,7 +20,7 @@ from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source, Window
 from kafka_segments.core.segment.contents import end_of
 from kafka_segments.core.segment.evidence import FileOrder, bounds_of, judge
-from kafka_segments.core.segment.header_summaries import HeaderSummary, head_of, iter_header_summaries, run_of
+from kafka_segments.core.segment.header_summaries import HeaderSummary, iter_header_summaries, run_of
 from kafka_segments.core.segment.scan.entry_check import Probe
 from kafka_segments.core.segment.verified.sound_runs import Found, joined
 from kafka_segments.errors import KafkaFormatError, NotingFaults
@@ -77,13 +77,13 @@ def figures_by_ends(places: Places, segment: StoredSegment) -> SegmentFigures:
         first, errors = _first_entry(source)
         if first is None and not errors:
             return SegmentFigures(False, segment.base_offset, segment.base_offset)
-        seen = [] if first is None else [head_of(first)]
+        seen = [] if first is None else [first]
         latest = _latest_in_index(places, segment, errors)
         end_offset = segment.end_offset
         if end_offset is None or latest is None:
             end = end_of(source, segment.base_offset, beside(places, segment))
             end_offset = end.end_offset if end_offset is None else end_offset
-            seen += [] if end.last is None else [head_of(end.last)]
+            seen += [] if end.last is None else [end.last]
             errors += [] if end.tail is None else [end.tail.error]
     times = [one.max_timestamp for one in seen] + ([] if latest is None else [latest])
     has_offset = first is not None and first.base_offset is not None
