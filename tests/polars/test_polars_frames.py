@@ -14,6 +14,7 @@ from tests.query.predicate_trees import COLUMNS, Tree, polars_of, trees, values_
 
 import kafka_segments
 from kafka_segments.polars import scan_segments
+from kafka_segments.query.scan import ScanRequest
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"
@@ -48,6 +49,22 @@ def test_rows_are_limited() -> None:
         assert some.equals(expected.filter(pl.col("offset") > 5).head(num_rows))
     assert frame.tail(3).collect().equals(expected.tail(3))
     assert frame.slice(700, 5).collect().equals(expected.slice(700, 5))
+
+
+def test_only_values_are_read_as_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    batches = ScanRequest.batches
+
+    def spied(self: ScanRequest, columns: Any, wanted: Any, binary: Any) -> Any:
+        read.append((list(columns), binary))
+        return batches(self, columns, wanted, binary)
+
+    monkeypatch.setattr(ScanRequest, "batches", spied)
+    frame, expected = scan_segments(CLEAN), whole(CLEAN)
+    assert frame.select("key").collect().equals(expected.select("key"))
+    has_value = pl.col("value").is_not_null()
+    assert frame.filter(has_value).select("key").collect().equals(expected.filter(has_value).select("key"))
+    assert read == [(["key"], "copy"), (["key", "value"], "view")]
 
 
 MEMORY = """

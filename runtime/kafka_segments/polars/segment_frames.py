@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
+from kafka_segments.core.segment.columnar.arrow_schema import Binary
 from kafka_segments.polars.predicates import SCHEMA, arrow_filter
 from kafka_segments.query.row_filter import RowFilter
 from kafka_segments.query.scan import ScanRequest
@@ -91,12 +92,17 @@ class _Source:
 
     def _filtered(self, names: Sequence[str], predicate: pl.Expr | None) -> Iterator[pl.DataFrame]:
         if predicate is None:
-            yield from map(_frame, self._request.batches(names, None, "view"))
+            yield from map(_frame, self._request.batches(names, None, _binary_of(names)))
             return
         wanted = RowFilter(arrow_filter(predicate), SCHEMA)
         needed = dict.fromkeys([*names, *predicate.meta.root_names()])
-        for batch in self._request.batches(list(needed), wanted, "view"):
+        for batch in self._request.batches(list(needed), wanted, _binary_of(needed)):
             yield _frame(batch).filter(predicate).select(names)
+
+
+def _binary_of(columns: Iterable[str]) -> Binary:
+    """Views of values; without these, a batch would hold far more bytes than it shows."""
+    return "view" if "value" in columns else "copy"
 
 
 def _frame(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
