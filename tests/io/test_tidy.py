@@ -90,8 +90,9 @@ def read_lent(source: PlacedSource) -> None:
 
 
 def read_past(source: PlacedSource) -> None:
+    descriptor = lend_file(source, 0, SIZE)
     for position in range(0, SIZE, 1 << 20):
-        os.pread(source.descriptor, 61, position)
+        os.pread(descriptor, 61, position)
 
 
 BEFORE = {

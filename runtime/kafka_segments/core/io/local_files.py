@@ -200,9 +200,7 @@ class LocalSource(FileSource):
 
     @property
     def descriptor(self) -> int:
-        """Descriptor for reads anywhere in the file; -1 if their pages could not be dropped."""
-        if self._flags == 0:
-            self._ask(0, self.size)
+        """Descriptor of the file; -1 if pages that are read by it could not be dropped."""
         return -1 if self._flags else self._descriptor
 
     def read(self, position: int, size: int) -> bytes | memoryview:

@@ -45,7 +45,7 @@ class Source(Protocol):
 
     @property
     def descriptor(self) -> int:
-        """Descriptor of an open file with exactly these bytes, else -1."""
+        """Descriptor of an open file with exactly these bytes, else -1; `lend_file` gives it for reading."""
         ...
 
     def read(self, position: int, size: int) -> bytes | memoryview:
@@ -135,6 +135,7 @@ class _Lent:
         self._source = source
         self.name, self.size, self.is_memory = source.name, source.size, source.is_memory
         self.read, self.window = source.read, source.window
+        self.lend = getattr(source, "lend", None)
 
     @property
     def descriptor(self) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 from crc32c import crc32c as crc32c_of
 
 from kafka_segments.core import formats
+from kafka_segments.core.io.filesystem import lend_file
 from kafka_segments.core.io.storage import BLOCK_SIZE, Source
 from kafka_segments.core.native.engine import Compiled
 from kafka_segments.core.native.kernels import (
@@ -249,7 +250,8 @@ class Searcher:
         state[SIZE], state[GRID], state[NUM_LINES] = source.size, grid, num_lines
         state[FIRST_LINE] = state[LAST_LINE] = first_line
         state[NUM_POWERS] = self._powers.shape[1]
-        state[FILE], state[CACHE] = source.descriptor, self._cache.ctypes.data
+        state[FILE] = lend_file(source, position, source.size - position)
+        state[CACHE] = self._cache.ctypes.data
         state[PREAD] = ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value or 0
         for at, content in enumerate(kafka_log_segment.CONTENTS):
             ofs_region, function = formats.checksum_region(content.cases[0])

@@ -265,7 +265,7 @@ class HeaderScan:
         self._begin(position)
         self._state[kernels.ROW] = row
         if window is None:
-            self._state[kernels.FILE] = self._source.descriptor
+            self._state[kernels.FILE] = lend_file(self._source, position, self._source.size - position)
             self._state[kernels.WINDOW], self._state[kernels.LEN_WINDOW] = -1, 0  # nothing is in it yet
 
     def _headers_window(self, position: int) -> bytes | memoryview | None:
