@@ -123,7 +123,6 @@ def decoder(
         key_nulls = load(state, COLUMNS + 1)
         value_used = load(state, COLUMNS + 2)
         value_nulls = load(state, COLUMNS + 3)
-        timestamp_nones = load(state, COLUMNS + 4)
         buffer = load(state, BUFFER)
         status = DONE
         while batch < num_batches:
@@ -210,9 +209,7 @@ def decoder(
                 store(offset_values, row, batch_base_offset)
             if timestamp:
                 timestamp_value = timestamp_ if magic == 1 else -1
-                timestamp_number = timestamp_value
-                timestamp_nones += 1 if timestamp_number == -1 else 0
-                store(timestamp_values, row, timestamp_number)
+                store(timestamp_values, row, timestamp_value)
             if timestamp_type:
                 timestamp_type__ = timestamp_type_ if magic == 1 else -1
                 store(timestamp_type_values, row, timestamp_type__)
@@ -227,7 +224,6 @@ def decoder(
         store(state, COLUMNS + 1, key_nulls)
         store(state, COLUMNS + 2, value_used)
         store(state, COLUMNS + 3, value_nulls)
-        store(state, COLUMNS + 4, timestamp_nones)
         return status
 
     return decode

@@ -147,11 +147,6 @@ def decoder(
         key_nulls = load(state, COLUMNS + 1)
         value_used = load(state, COLUMNS + 2)
         value_nulls = load(state, COLUMNS + 3)
-        timestamp_nones = load(state, COLUMNS + 9)
-        leader_epoch_nones = load(state, COLUMNS + 10)
-        producer_id_nones = load(state, COLUMNS + 11)
-        producer_epoch_nones = load(state, COLUMNS + 12)
-        sequence_nones = load(state, COLUMNS + 13)
         buffer = load(state, BUFFER)
         status = DONE
         while batch < num_batches:
@@ -345,9 +340,7 @@ def decoder(
                         if batch_timestamp_type == 1
                         else batch_base_timestamp + timestamp_delta
                     )
-                    timestamp_number = wrap(timestamp_)
-                    timestamp_nones += 1 if timestamp_number == -1 else 0
-                    store(timestamp_values, row, timestamp_number)
+                    store(timestamp_values, row, wrap(timestamp_))
                 if sequence:
                     sequence_ = (
                         -1
@@ -356,9 +349,7 @@ def decoder(
                         if offset_delta < 0 or offset_delta > 2147483647 - batch_base_sequence
                         else batch_base_sequence + offset_delta
                     )
-                    sequence_number = sequence_
-                    sequence_nones += 1 if sequence_number == -1 else 0
-                    store(sequence_values, row, sequence_number)
+                    store(sequence_values, row, sequence_)
                 num_bytes += len_body
                 at = body_end
                 row += 1
@@ -368,15 +359,12 @@ def decoder(
             if length(leader_epoch_values) > 0:
                 for filled in range(start_row, row):
                     store(leader_epoch_values, filled, batch_partition_leader_epoch)
-                leader_epoch_nones += row - start_row if batch_partition_leader_epoch == -1 else 0
             if length(producer_id_values) > 0:
                 for filled in range(start_row, row):
                     store(producer_id_values, filled, batch_producer_id)
-                producer_id_nones += row - start_row if batch_producer_id == -1 else 0
             if length(producer_epoch_values) > 0:
                 for filled in range(start_row, row):
                     store(producer_epoch_values, filled, batch_producer_epoch)
-                producer_epoch_nones += row - start_row if batch_producer_epoch == -1 else 0
             record = row - first_row
             if rare(status != DONE):
                 break
@@ -397,11 +385,6 @@ def decoder(
         store(state, COLUMNS + 1, key_nulls)
         store(state, COLUMNS + 2, value_used)
         store(state, COLUMNS + 3, value_nulls)
-        store(state, COLUMNS + 9, timestamp_nones)
-        store(state, COLUMNS + 10, leader_epoch_nones)
-        store(state, COLUMNS + 11, producer_id_nones)
-        store(state, COLUMNS + 12, producer_epoch_nones)
-        store(state, COLUMNS + 13, sequence_nones)
         return status
 
     return decode

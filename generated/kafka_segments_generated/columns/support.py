@@ -145,8 +145,7 @@ POSITION, END_POSITION, CONTENT, PAYLOAD, END_PAYLOAD, CODEC = range(6)
 # `data`), what is used (rows, bytes of records), what there is room for, and how many batches there are.
 # Views say that their bytes are in the buffer with the number BUFFER, which has to be `data`.
 # From COLUMNS on, column by column: two of a binary one (bytes used, nulls), one of a list (items used) and
-# then its members', one of a column in which a number stands for none (how often). Rows begin at the counts
-# given; the first offset of each array has to be there.
+# then its members'. Rows begin at the counts given; the first offset of each array has to be there.
 BATCH, RECORD, PLACE, RECORD_ROW, NUM_BYTES = range(5)
 RECORD_MAX_ROWS, MAX_BYTES, MAX_ITEMS, NUM_BATCHES, BUFFER, COLUMNS = range(5, 11)
 

@@ -73,8 +73,6 @@ class RecordColumn:
                 yield f"{self.path}_nulls", self.slot + 1
         elif self.nullable:
             yield f"{self.path}_nulls", self.slot
-        elif self.none is not None:
-            yield f"{self.path}_nones", self.slot
         elif self.members:
             yield f"{self.path}_items", self.slot
             for member in self.members:
@@ -155,9 +153,6 @@ class _Collector:
         elif self._has_nulls and is_optional and member.extensions.default is None:
             nullable = True
             self._slot += 1
-        none = None if prefix else column.none
-        if none is not None and not nullable:
-            self._slot += 1
         return RecordColumn(
             column.name,
             path,
@@ -167,7 +162,7 @@ class _Collector:
             inside,
             members,
             own,
-            none,
+            column.none,
             self._has_views and column.type in _BYTES,
         )
 

@@ -60,17 +60,7 @@ class ColumnWriter:
         if there.value is None:
             with self._source.block(f"if {negate(there).text}:"):
                 self._source.add(f"clear_bit({column.path}_validity, {row})", f"{column.path}_nulls += 1")
-        if column.none is not None:
-            name = self._function.names.new(f"{column.path}_number")
-            self._source.add(f"{name} = {number}")
-            number = name
-            self.count_none(column, number, "1")
         self._source.add(f"store({column.path}_values, {row}, {number})")
-
-    def count_none(self, column: RecordColumn, number: str, rows: str) -> None:
-        """Count rows whose number stands for none, unless bits say which these are."""
-        if column.none is not None and not column.nullable:
-            self._source.add(f"{column.path}_nones += {rows} if {number} == {column.none} else 0")
 
     def _presence(self, column: RecordColumn, frame: Frame) -> Term:
         """Whether a column's member is there, and all structs that lead to it."""

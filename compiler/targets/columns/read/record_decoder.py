@@ -337,7 +337,6 @@ class RecordDecoder:
                     number = self._columns.number(column, self.of_batch[column.name])
                     with self._source.block("for filled in range(start_row, row):"):
                         self._source.add(f"store({array}, filled, {number})")
-                    self._columns.count_none(column, number, "row - start_row")
 
     def _write(self, record: Frame) -> None:
         for column in self.columns:

@@ -53,7 +53,7 @@ class BatchForm:
         self._addresses: dict[int, str] = {}  # words with the address of an array
         self._lengths: list[tuple[int, int]] = []  # words with a length; where the decoder's state counts it
         self._nulls: list[tuple[int, int, int, str]] = []  # words with null count and validity; state; array
-        self._nones: list[Column] = []
+        self._nones: list[tuple[Column, int, int]] = []  # columns of numbers, and the same two words
         self._views: list[tuple[int, int]] = []  # structures, and words from the third buffer on
         self._structs: list[int] = []
         root = self._struct(RECORD_ROW, [""], len(schema))
@@ -64,7 +64,7 @@ class BatchForm:
 
     def arrays(self, capacity: Capacity) -> Iterator[Array]:
         """The arrays that batches need beside the decoder's."""
-        for column in self._nones:
+        for column, _count, _validity in self._nones:
             yield Array(f"{column.path}_validity", 1, capacity.num_rows // 8 + 1)
         if _ABSENT in self._addresses.values():
             yield Array(_ABSENT, 8, capacity.num_rows + 1, fill=0)
@@ -86,9 +86,11 @@ class BatchForm:
             tree[word] = state[slot]
         for count, validity, slot, name in self._nulls:
             tree[count], tree[validity] = (-1, arena.addresses[name]) if state[slot] else (0, 0)
-        for column in self._nones:
-            if state[column.slot]:
-                _mark_nulls(column, arena, state[RECORD_ROW])
+        for column, count, validity in self._nones:
+            if _mark_nulls(column, arena, state[RECORD_ROW]):
+                tree[count], tree[validity] = -1, arena.addresses[f"{column.path}_validity"]
+            else:
+                tree[count] = tree[validity] = 0
         for struct, buffers in self._views:
             tree[struct + _NUM_BUFFERS] = 3 + len(viewed)
             for number, one in enumerate(viewed):
@@ -127,18 +129,19 @@ class BatchForm:
         if column is None:
             return self._struct(slot, [_ABSENT] * (3 if kind == pa.binary_view() else kind.num_buffers))
         if column.kind != "binary":
-            nullable = field.nullable and column.none is not None
-            self._nones += [column] if nullable else []
-            node = self._struct(
-                slot, [f"{column.path}_validity" if nullable else "", f"{column.path}_values"]
-            )
-            return self._nullable(node, column.slot, column) if nullable else node
+            node = self._struct(slot, ["", f"{column.path}_values"])
+            if field.nullable and column.none is not None:
+                self._nones.append((column, node + _NULL_COUNT, self._words[node + _BUFFERS]))
+            return node
         parts = ("validity", "views") if column.has_views else ("validity", "offsets", "bytes")
         node = self._struct(slot, [f"{column.path}_{part}" for part in parts])
         if column.has_views:
             self._views.append((node, self._words[node + _BUFFERS] + len(parts)))
             self._reserve(MOST_VIEWED_BUFFERS + 1)
-        return self._nullable(node, column.slot + 1, column)
+        # Of rows that were taken back the nulls are counted too: Arrow counts again if it has to.
+        words = node + _NULL_COUNT, self._words[node + _BUFFERS]
+        self._nulls.append((*words, column.slot + 1, f"{column.path}_validity"))
+        return node
 
     def _list(self, kind: pa.StructType, column: Column | None, slot: int | None) -> int:
         members: Sequence[Column | None] = column.members if column else [None] * len(kind)
@@ -150,12 +153,6 @@ class BatchForm:
             )
         node = self._struct(slot, ["", f"{column.path}_offsets" if column else _ABSENT], 1)
         self._point(self._words[node + _CHILDREN], struct)
-        return node
-
-    def _nullable(self, node: int, slot: int, column: Column) -> int:
-        """Note where nulls are counted: at least as many as there are, for rows may have been taken back."""
-        validity = self._words[node + _BUFFERS]
-        self._nulls.append((node + _NULL_COUNT, validity, slot, f"{column.path}_validity"))
         return node
 
     def _struct(self, slot: int | None, buffers: Sequence[str], num_children: int = 0) -> int:
@@ -180,8 +177,11 @@ class BatchForm:
         self._pointers.append(word)
 
 
-def _mark_nulls(column: Column, arena: Arena, num_rows: int) -> None:
-    """Set the bits of numbers' validity."""
-    values = arena.array(f"{column.path}_values", column.width, num_rows)
-    bits = np.packbits(values != column.none, bitorder="little")
+def _mark_nulls(column: Column, arena: Arena, num_rows: int) -> bool:
+    """Set the bits of numbers' validity unless none of these stands for none; return whether one does."""
+    is_there = arena.array(f"{column.path}_values", column.width, num_rows) != column.none
+    if is_there.all():
+        return False
+    bits = np.packbits(is_there, bitorder="little")
     arena.array(f"{column.path}_validity", 1, len(bits))[:] = bits.view(np.int8)
+    return True

@@ -159,18 +159,12 @@ class RecordDecoder:
             self._viewed.hold(data)
 
     def overwrite(self, name: str, row: int, values: Any) -> None:
-        """Replace the decoded numbers of a column from a row on; no effect if it is not selected.
-
-        Those that stand for none are counted, as if they had been appended.
-        """
+        """Replace the decoded numbers of a column from a row on; no effect if it is not selected."""
         array = next((array for array in self._arrays if array.name == f"{name}_values"), None)
         if array is None or self._arena is None or not len(values):
             return
         decoded = self._arena.array(array.name, array.width, row + len(values))
         decoded[row:] = values
-        column = next(column for column in self._columns if column.name == name)
-        if column.none is not None:
-            self.state[column.slot] += np.count_nonzero(values == column.none)
 
     def values(self, name: str, row: int) -> Any:
         """Return the decoded numbers of a column of int64, from a row on; valid until the next call."""

@@ -59,7 +59,7 @@ class Column:
     Attributes:
         name: of the column; arrays are named after it, `path` in front of a member's.
         kind: its Arrow type, in the schema's words.
-        slot: where the decoder's state counts what is used: bytes and nulls, items, or rows with `none`.
+        slot: where the decoder's state counts what is used: bytes and nulls, or items.
         members: of a list of structs.
         none: the number that stands for none.
         has_views: whether bytes are views into memory that the decoder does not fill.
@@ -127,9 +127,8 @@ def columns_of(
         nonlocal slot
         name, kind, _is_nullable, members = description
         own, path = slot, f"{prefix}{name}"
-        none = None if prefix else numbers.get(name)
-        slot += 2 if kind == "binary" else bool(members) or none is not None
+        slot += 1 if members else 2 * (kind == "binary")
         nested = tuple(column(member, f"{path}_") for member in members)
-        return Column(name, path, kind, own, nested, none, has_views)
+        return Column(name, path, kind, own, nested, None if prefix else numbers.get(name), has_views)
 
     return tuple(column(description, "") for description in described)
