@@ -91,7 +91,7 @@ def small_windows() -> None:
 
     replace(scanner, _LEN_FIRST_WINDOW=100, _LEN_WINDOW=400, _LEN_MEMORY_WINDOW=400)
     replace(scanner, LEN_RUN_WINDOW=300, LEN_RUN=900)  # of files, which compiled code reads by itself
-    replace(reader, _FUSED_FROM=0)
+    replace(reader, _COMPILED_FROM=0)
     replace(fused_scan, LEN_PIECE=60)
     small = decoding.Capacity(num_rows=7, num_bytes=300, num_items=5)
     decoding.RecordDecoder.__init__.__kwdefaults__["capacity"] = small

@@ -33,8 +33,8 @@ def test_a_stretch_that_stands_there_twice_comes_once_in_small_batches_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path, 0, run(0, 40) + run(100, 30) + run(250, 2))
-    for fused in (reader._FUSED_FROM, 0):
-        monkeypatch.setattr(reader, "_FUSED_FROM", fused)
+    for fused in (reader._COMPILED_FROM, 0):
+        monkeypatch.setattr(reader, "_COMPILED_FROM", fused)
         got, told = offsets(split_of(stored(path), 0, None))
         assert got == list(range(260))
         assert losses(told) == []
@@ -58,11 +58,11 @@ def test_a_base_offset_that_is_too_great_hides_nothing_without_a_word(tmp_path: 
     assert "not known duplicates" in told.of(Kind.LOST)[0].detail
 
 
-@pytest.mark.parametrize("fused_from", [reader._FUSED_FROM, 0])
+@pytest.mark.parametrize("fused_from", [reader._COMPILED_FROM, 0])
 def test_what_stands_behind_greater_offsets_below_the_range_is_told(
     tmp_path: Path, fused_from: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "_FUSED_FROM", fused_from)
+    monkeypatch.setattr(reader, "_COMPILED_FROM", fused_from)
     path = write(tmp_path, 0, run(0, 20) + one(3, 2) + run(100, 4) + one(20, 2) + run(120, 2))
     got, told = offsets(split_of(stored(path), 50, None))
     assert got == list(range(50, 130))
@@ -78,12 +78,12 @@ def test_what_lies_before_the_range_as_it_should_is_not_told(tmp_path: Path) -> 
     assert not told.of(Kind.NOTE) and not told.of(Kind.LOST)
 
 
-@pytest.mark.parametrize("fused_from", [reader._FUSED_FROM, 0])
+@pytest.mark.parametrize("fused_from", [reader._COMPILED_FROM, 0])
 @pytest.mark.parametrize("before", [b"", run(0, 2)])
 def test_records_with_negative_offsets_are_lost(
     tmp_path: Path, before: bytes, fused_from: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "_FUSED_FROM", fused_from)
+    monkeypatch.setattr(reader, "_COMPILED_FROM", fused_from)
     path = write(tmp_path, 0, before + one(-(1 << 62), 2) + one(10, 2))
     got, told = offsets(split_of(stored(path), 0, None, cleaned_up_to=1 << 62))
     assert got == [*([*range(10)] if before else []), 10, 11]

@@ -29,7 +29,7 @@ def windows(request, monkeypatch):
     """Files here are mostly smaller than a window; in small ones, all but the first are fused."""
     if request.param == "fused":
         monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
-        monkeypatch.setattr(reader, "_FUSED_FROM", 0)
+        monkeypatch.setattr(reader, "_COMPILED_FROM", 0)
         monkeypatch.setattr(scanner, "_LEN_WINDOW", 3000)
         monkeypatch.setattr(scanner, "_LEN_MEMORY_WINDOW", 3000)
         monkeypatch.setattr(fused_scan, "LEN_PIECE", 500)

@@ -37,7 +37,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Small windows; how many rows of each were taken by a fused scan."""
     monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
     monkeypatch.setattr(scanner, "_LEN_WINDOW", 4000)
-    monkeypatch.setattr(reader, "_FUSED_FROM", 0)
+    monkeypatch.setattr(reader, "_COMPILED_FROM", 0)
     monkeypatch.setattr(fused_scan, "LEN_PIECE", 500)
     taken: list[int] = []
 

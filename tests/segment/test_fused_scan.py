@@ -19,7 +19,7 @@ from kafka_segments.core.segment.scan import scanner
 def fused(monkeypatch):
     """Small windows and pieces; a list of what each fused scan took, and of how many rows its window had."""
     monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
-    monkeypatch.setattr(reader, "_FUSED_FROM", 0)
+    monkeypatch.setattr(reader, "_COMPILED_FROM", 0)
     monkeypatch.setattr(scanner, "_LEN_MEMORY_WINDOW", 20_000)
     monkeypatch.setattr(fused_scan, "LEN_PIECE", 2000)
     taken = []

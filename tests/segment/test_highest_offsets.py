@@ -30,7 +30,7 @@ def log() -> bytes:
 @pytest.fixture(params=["whole", "fused"])
 def data(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bytes:
     if request.param == "fused":
-        monkeypatch.setattr(reader, "_FUSED_FROM", 0)
+        monkeypatch.setattr(reader, "_COMPILED_FROM", 0)
         monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 200)
     return log()
 

@@ -39,7 +39,7 @@ def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(folding_decoder, "_CAPACITY", Capacity(7, 1000, 10))
     monkeypatch.setattr(reader, "is_loaded", lambda _factory: False)
     if request.param == "fused":
-        monkeypatch.setattr(reader, "_FUSED_FROM", 0)
+        monkeypatch.setattr(reader, "_COMPILED_FROM", 0)
         monkeypatch.setattr(fused_scan, "LEN_PIECE", 700)
     return str(request.param)
 

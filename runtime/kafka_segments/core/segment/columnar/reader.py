@@ -43,7 +43,7 @@ from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segmen
 __all__ = ["ColumnarReader", "Event"]
 
 
-_FUSED_FROM = 8 << 20  # a position: smaller files are not worth compiling the fused loop, or loading it
+_COMPILED_FROM = 8 << 20  # a position: smaller files are not worth compiling scanner and fused loop
 
 Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class ColumnarReader:
             self._scan.sound_offset = read_range.sound_offset
         if read_range.items is not None:
             self._scan.items = read_range.items
-        if library.is_there():  # else for many entries only, as compiling takes a second
+        if library.is_there():  # else for many entries or bytes only, as compiling takes a second
             self._headers.compile()
         self._exact = ExactRecords(
             self._scan,
@@ -168,10 +168,12 @@ class ColumnarReader:
 
     def _next_fused(self, position: int) -> FusedScan | None:
         """Return the fused loop for the next window if it pays off, after uncompressed records; else None."""
+        if position >= _COMPILED_FROM:
+            self._headers.compile()
         content = self._plain_content
         if content is None or not self._headers.can_fuse or position >= self._source.size:
             return None
-        if position < _FUSED_FROM and not (is_loaded(fused_loop) or library.is_there()):
+        if position < _COMPILED_FROM and not (is_loaded(fused_loop) or library.is_there()):
             return None
         if content not in self._fused_scans:
             decoder = self._decoder_of(content, False)
