@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 _LEN_WINDOW = 4 << 20
 _LEN_FIRST_WINDOW = 64 << 10  # enough to see what is there
-_LEN_MEMORY_WINDOW = 32 << 20  # of what need not be copied, for a fused loop
+_LEN_MEMORY_WINDOW = 16 << 20  # of what need not be copied, for a fused loop
 _LEN_EDGE = 64 << 10  # what is read beyond the place where no more may be wanted, and twice as much then
 _MAX_ROWS = 4096
 _NUM_STATE = 16
