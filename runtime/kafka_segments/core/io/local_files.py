@@ -3,9 +3,8 @@
 Strategy: before a part is read, `cachestat` (Linux 6.5 and newer) counts its cached pages, and where some are
 and some are not, `mincore` shows which. The kernel reads as usual, with read-ahead; after the reader has
 passed, pages that were not cached before are dropped (POSIX_FADV_DONTNEED). `mincore` works for the file's
-owner, root and users who may write the file. For
-others, on Linux 6.14 and newer, reads drop their pages themselves (RWF_DONTCACHE). Where neither is
-available, pages stay.
+owner, root and users who may write the file. For others, on Linux 6.14 and newer, reads drop their pages
+themselves (RWF_DONTCACHE). Where neither is available, pages stay.
 `preadv2` with RWF_NOWAIT is no alternative, as it starts reading missing pages (docs/stores.md).
 """
 

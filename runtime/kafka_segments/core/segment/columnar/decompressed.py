@@ -1,8 +1,8 @@
 """Decompression of batches' records into one reused buffer.
 
-Strategy: ordinary payloads are decompressed many with a call (`codec_loops`), and decoded by the same call
-where that may be (`fused_expansion`). Others go through the codec's
-own module, whose result is a bytes object, and whose errors describe what is wrong.
+Strategy: ordinary payloads are decompressed many with a call (`codec_loops`), and that call decodes them too
+where it can (`fused_expansion`). Others go through the codec's own module, whose result is a bytes object,
+and whose errors describe what is wrong.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ class PlainRecords:
 
         Args:
             decoder: of the records.
-            window: as for `fill`, like `codec` and `places`.
-            codec: of the payloads.
-            places: of the payloads.
-            spans: the decoder's, see `FusedExpansion.prepare`.
+            window: the bytes that hold the payloads.
+            codec: of the payloads, Kafka's number.
+            places: of the payloads, as for `fill`.
+            spans: of the decoder, see `FusedExpansion.prepare`.
 
         Returns:
-            None if the codec has no such loop. Call `keep` when it has run.
+            None if the codec has no such loop.
 
         Raises:
             DecompressionError: an unknown codec.
@@ -107,7 +107,7 @@ class PlainRecords:
         return self._fused[key]
 
     def keep(self, size: int) -> None:
-        """Leave the first bytes of `view` as they are if contents are kept."""
+        """Leave the first bytes of `view` as they are if contents are kept; call it when `fused` has run."""
         self._used += size if self._keeps else 0
 
     def _target(self) -> memoryview:
