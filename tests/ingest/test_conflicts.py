@@ -184,6 +184,21 @@ def test_two_runs_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pyt
     assert files.read(path) == b"one"
 
 
+def test_a_file_that_is_created_while_it_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the journal of a catalog that another process commits to."""
+    path, real = tmp_path / "catalog.db-journal", os.stat
+
+    def look(name: str, **options: Any) -> os.stat_result:
+        try:
+            return real(name, **options)
+        finally:
+            path.touch()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", look)
+        assert LocalTableFiles(str(tmp_path)).check(str(path)) == str(path)
+
+
 def test_a_lock_that_a_kill_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = LocalTableFiles(str(tmp_path))
     path = str(tmp_path / "1.json")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
@@ -211,7 +212,11 @@ def is_below(top: str, path: str) -> bool:
     is_inside = path == top or path.startswith(f"{top}/")
     if not is_inside or os.path.realpath(path) != os.path.realpath(top) + path[len(top) :]:
         return False
-    return os.path.isfile(path) or os.path.isdir(path) or not os.path.lexists(path)
+    try:
+        mode = os.stat(path).st_mode  # asked once: other processes create and remove files meanwhile
+    except OSError:
+        return not os.path.islink(path)
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 def _take_name(source: str, path: str) -> bool:
