@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from random import Random
 
 import cramjam
@@ -12,10 +12,8 @@ import pytest
 from tests.made.codecs import lz4_frame
 from tests.made.payloads import ORDINARY, WRITERS_OF, mutate, some_content, zstd_frame
 
-from kafka_segments.core.codecs import CODEC_NAMES, decompress
-from kafka_segments.core.codecs.snappy import ELEMENTS
-from kafka_segments.core.segment.columnar.codec_loops import Loop, new_loop
-from kafka_segments.core.segment.columnar.snappy_blocks import expand_block, table_of
+from kafka_segments.core.codecs import CODEC_NAMES, decompress, snappy
+from kafka_segments.core.segment.columnar.codec_loops import ENOUGH, NEXT, USED, Loop, expand_snappy, new_loop
 from kafka_segments.errors import DecompressionError
 
 ROOM = 1 << 20
@@ -152,20 +150,47 @@ def varint_of(number: int) -> bytes:
     return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
 
 
-def test_snappy_blocks_interpreted():
-    """The compiled loop does what its source says."""
+def snappy_payload(random: Random) -> bytes:
+    """A bare block, or a stream of up to four chunks; some are damaged."""
+    blocks = [bytes(cramjam.snappy.compress_raw(some_content(random))) for _ in range(random.randrange(1, 5))]
+    stream = snappy.LEN_STREAM_HEADER, snappy.STREAM_NUMBER.to_bytes(8, "little", signed=True)
+    chunks = b"".join(len(block).to_bytes(4, "big") + block for block in blocks)
+    payload = random.choice([blocks[0], stream[1].ljust(stream[0], b"\0") + chunks])
+    return mutate(random, payload, payload) if random.random() < 0.2 else payload
+
+
+@pytest.mark.parametrize("way", ["compiled", "interpreted"])
+def test_snappy_payloads_of_several_blocks(way):
+    """Two blocks at a time, of one payload or of two; the compiled loop does what its source says."""
     np = pytest.importorskip("numpy")
-    table = np.array(list(table_of(ELEMENTS)), np.int64)
-    random = Random(8)
-    for _ in range(150):
-        block = bytearray(cramjam.snappy.compress_raw(some_content(random)))
-        if random.random() < 0.6:
-            block = bytearray(mutate(random, bytes(block), bytes(block)))
-        target = np.zeros(1 << 16, np.uint8)
-        data = np.frombuffer(IN_FRONT + block, np.uint8)
-        size = expand_block(data, target, table, len(IN_FRONT), len(data), 0)
-        found = None if size < 0 else target[:size].tobytes()
-        assert found == directly("snappy", bytes(block), 1 << 16), block.hex()
+    random, codec = Random(8), "snappy"
+    loop = loop_of(codec)
+    num_whole = num_stopped = 0
+    for _ in range(150 if way == "interpreted" else 1500):
+        payloads = [snappy_payload(random) for _ in range(random.randrange(1, 6))]
+        ends = [len(IN_FRONT), *accumulate(map(len, payloads), initial=len(IN_FRONT))][1:]
+        places = np.array(list(pairwise(ends)), np.int64)
+        window = np.frombuffer(IN_FRONT + b"".join(payloads), np.uint8)
+        target = np.full(1 << 19, 0xAA, np.uint8)
+        if way == "compiled":
+            num_done, used = loop.expand(memoryview(window), places, memoryview(target)[: 1 << 18], 1 << 30)
+        else:
+            state = np.array(loop.state, np.int64)
+            state[[ENOUGH, USED, NEXT]] = 1 << 30, 0, 0
+            num_done = expand_snappy(window, places.reshape(-1), target[: 1 << 18], state)
+            used = state[USED]
+        contents = [by_module(codec, payload) for payload in payloads]
+        found = [target[start:end].tobytes() for start, end in places[:num_done]]
+        assert found == contents[:num_done]
+        assert used == sum(map(len, found)), "one behind the other"
+        assert (target[1 << 18 :] == 0xAA).all()
+        if num_done == len(payloads):
+            num_whole += 1
+        else:
+            num_stopped += 1
+            alone = directly(codec, payloads[num_done], (1 << 18) - used)
+            assert alone is None, "this one is not ordinary, or does not fit"
+    assert num_whole > 20 and num_stopped > 20
 
 
 def test_an_lz4_block_that_ends_behind_the_payload_is_not_read():

@@ -9,12 +9,8 @@ that one is decompressed by the codec's module, and the loop continues after it.
 from __future__ import annotations
 
 import ctypes
-import importlib.machinery
-import importlib.util
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from kafka_segments.core.codecs.gzip import LEN_FIXED_HEADER, PLAIN_START
@@ -32,7 +28,14 @@ from kafka_segments.core.native.kernels import (
     load_u8le,
     store,
 )
-from kafka_segments.core.segment.columnar.snappy_blocks import expand_block, table_of
+from kafka_segments.core.segment.columnar.codec_libraries import (
+    VOID,
+    Held,
+    address_in,
+    function_in,
+    library_of,
+)
+from kafka_segments.core.segment.columnar.snappy_blocks import content_of, expand_blocks, table_of
 
 __all__ = ["Loop", "expander", "new_loop"]
 
@@ -69,25 +72,84 @@ def expand_gzip(data: Bytes, target: Bytes, state: Longs, here: int, end: int, u
     return load(state, _WRITTEN) if is_whole else -1
 
 
-def expand_snappy(data: Bytes, target: Bytes, state: Longs, here: int, end: int, used: int) -> int:  # noqa: PLR0917
-    """Decompress a bare block, or a stream of one header and whole chunks; return its size, -1 for others."""
-    len_header, len_size = load(state, _LEN_STREAM_HEADER), load(state, _LEN_CHUNK_SIZE)
-    is_bare = end - here < len_header or load_u8le(data, here) != load(state, _MAGIC)
-    to, block_end = used, end
-    if not is_bare:
-        here += len_header
-    while is_bare or end - here >= len_size:
-        if not is_bare:
-            len_chunk = load_s4be(data, here)
-            here += len_size
-            block_end = here + len_chunk
-            if len_chunk < 0 or block_end > end:
-                return -1
-        written = expand_block(data, target, state, here, block_end, to)
-        if written < 0:
-            return -1
-        to, here, is_bare = to + written, block_end, False
-    return to - used if here == end else -1
+def next_block(  # noqa: PLR0917
+    data: Bytes, places: Longs, target: Bytes, state: Longs, at: int, here: int, to: int
+) -> tuple[int, int, int]:
+    """Find a block of snappy: a bare one, or a chunk of a stream.
+
+    Args:
+        data: the bytes that hold the payloads.
+        places: where these begin and end.
+        target: memory for their contents.
+        state: of the loop.
+        at: the number of the payload.
+        here: where the block before it ends, if that is of the same stream, else -1.
+        to: where the content begins in `target`.
+
+    Returns:
+        Where the elements begin and end, and where the content ends; -1 first if there is no such block.
+    """
+    if 2 * at >= length(places):
+        return -1, 0, to
+    end = load(places, 2 * at + 1)
+    is_stream = here >= 0
+    if not is_stream:
+        here, len_header = load(places, 2 * at), load(state, _LEN_STREAM_HEADER)
+        is_stream = end - here >= len_header and load_u8le(data, here) == load(state, _MAGIC)
+        here += len_header * is_stream
+    if is_stream:
+        chunk, room = here + load(state, _LEN_CHUNK_SIZE), end
+        end = chunk + load_s4be(data, here) if chunk <= room else -1
+        here = chunk
+        if not here <= end <= room:
+            return -1, 0, to
+    size, elements = content_of(data, here, end)
+    return elements if 0 <= size <= length(target) - to else -1, end, to + size
+
+
+def behind(places: Longs, at: int, end: int) -> tuple[int, int]:
+    """Return the payload of the next block, and where this block ends if it is of the same one, else -1."""
+    return (at + 1, -1) if end == load(places, 2 * at + 1) else (at, end)
+
+
+def expand_snappy(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
+    """Decompress payloads of a bare block, or of one header and whole chunks: two blocks at a time.
+
+    The CPU waits for one element before it knows where the next begins, and has time for two blocks.
+    """
+    used, at = load(state, USED), load(state, NEXT)
+    enough = used + load(state, ENOUGH)
+    here, to = -1, used
+    while here >= 0 or to < enough:
+        one, one_end, middle = next_block(data, places, target, state, at, here, to)
+        if one < 0:
+            break
+        following, here = behind(places, at, one_end)
+        two, two_end, limit = -1, 0, middle
+        if here >= 0 or middle < enough:
+            two, two_end, limit = next_block(data, places, target, state, following, here, middle)
+        last = following
+        if two >= 0:
+            last, here = behind(places, following, two_end)
+        else:
+            two, two_end = 0, 0
+        num_right = expand_blocks(data, target, state, one, one_end, to, two, two_end, middle, limit)
+        if num_right > 0 and following > at:
+            used, at = put(places, at, used, middle), following
+        if num_right > 1 and last > following:
+            used, at = put(places, following, used, limit), last
+        if num_right < 2:
+            break
+        to = limit
+    store(state, USED, used)
+    return at
+
+
+def put(places: Longs, at: int, begin: int, end: int) -> int:
+    """Store where the content of a payload begins and ends; return its end."""
+    store(places, 2 * at, begin)
+    store(places, 2 * at + 1, end)
+    return end
 
 
 def find_header(state: Longs, header: int) -> int:
@@ -199,23 +261,21 @@ def expander() -> Callable[..., int]:
     """Return the loop over ordinary payloads; it returns which payload is the next one then."""
 
     def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
+        if load(state, CODEC) == _SNAPPY:
+            return expand_snappy(data, places, target, state)
         used, at = load(state, USED), load(state, NEXT)
         enough = used + load(state, ENOUGH)
         while 2 * at < length(places) and used < enough:
             here, end = load(places, 2 * at), load(places, 2 * at + 1)
             if load(state, CODEC) == _GZIP:
                 size = expand_gzip(data, target, state, here, end, used)
-            elif load(state, CODEC) == _SNAPPY:
-                size = expand_snappy(data, target, state, here, end, used)
             elif load(state, CODEC) == _LZ4:
                 size = expand_lz4(data, target, state, here, end, used)
             else:
                 size = expand_zstd(data, target, state, here, end, used)
             if size < 0:
                 break
-            store(places, 2 * at, used)
-            store(places, 2 * at + 1, used + size)
-            used += size
+            used = put(places, at, used, used + size)
             at += 1
         store(state, USED, used)
         return at
@@ -279,14 +339,14 @@ _Needs = tuple[list[int], Any]
 
 
 def _gzip_needs(_magic: int) -> _Needs | None:
-    library = _library("deflate", "_deflate")
-    function = _address(library, "libdeflate_gzip_decompress_ex")
-    create = _function(library, "libdeflate_alloc_decompressor", _VOID)
-    free = _function(library, "libdeflate_free_decompressor", None, _VOID)
+    library = library_of("deflate", "_deflate")
+    function = address_in(library, "libdeflate_gzip_decompress_ex")
+    create = function_in(library, "libdeflate_alloc_decompressor", VOID)
+    free = function_in(library, "libdeflate_free_decompressor", None, VOID)
     if not function or create is None or free is None:
         return None
     context = create()
-    return [function, context, 0, 0], _Held(context, free)
+    return [function, context, 0, 0], Held(context, free)
 
 
 def _snappy_needs(_magic: int) -> _Needs:
@@ -299,8 +359,8 @@ def _snappy_needs(_magic: int) -> _Needs:
 def _lz4_needs(magic: int) -> _Needs | None:
     from kafka_segments.core.codecs import lz4
 
-    library, frames = _library("lz4.block", "_block"), _library("lz4.frame", "_frame")
-    function, checksum = _address(library, "LZ4_decompress_safe"), _address(frames, "XXH32")
+    library, frames = library_of("lz4.block", "_block"), library_of("lz4.frame", "_frame")
+    function, checksum = address_in(library, "LZ4_decompress_safe"), address_in(frames, "XXH32")
     if not function:
         return None
     headers = [one for one in lz4.plain_headers(magic) if checksum or not one[2]]
@@ -312,16 +372,16 @@ def _lz4_needs(magic: int) -> _Needs | None:
 def _zstd_needs(_magic: int) -> _Needs | None:
     from kafka_segments.core.codecs import zstd
 
-    library = _library("zstandard", "_cffi") or _library("zstandard", "backend_c")
+    library = library_of("zstandard", "_cffi") or library_of("zstandard", "backend_c")
     names = "decompressDCtx findFrameCompressedSize getFrameContentSize decompressStream DCtx_reset"
-    words = [_address(library, f"ZSTD_{name}") for name in names.split()]
-    create = _function(library, "ZSTD_createDCtx", _VOID)
-    free = _function(library, "ZSTD_freeDCtx", ctypes.c_size_t, _VOID)
-    option = ctypes.c_size_t, _VOID, ctypes.c_int, ctypes.c_int
-    set_parameter = _function(library, "ZSTD_DCtx_setParameter", *option)
+    words = [address_in(library, f"ZSTD_{name}") for name in names.split()]
+    create = function_in(library, "ZSTD_createDCtx", VOID)
+    free = function_in(library, "ZSTD_freeDCtx", ctypes.c_size_t, VOID)
+    option = ctypes.c_size_t, VOID, ctypes.c_int, ctypes.c_int
+    set_parameter = function_in(library, "ZSTD_DCtx_setParameter", *option)
     if not all(words) or create is None or free is None or set_parameter is None:
         return None
-    contexts = [_Held(create(), free), _Held(create(), free)]
+    contexts = [Held(create(), free), Held(create(), free)]
     if set_parameter(contexts[1].context, _STABLE_OUTPUT, 1) != 0:
         return None
     numbers = zstd.FRAME_NUMBER, zstd.LEN_MAGIC, zstd.LEN_JAVA_ROOM, zstd.LEN_JAVA_READ
@@ -334,57 +394,3 @@ _LOOPS: dict[str, tuple[int, Callable[[int], _Needs | None]]] = {
     "lz4": (_LZ4, _lz4_needs),
     "zstd": (_ZSTD, _zstd_needs),
 }
-
-_VOID = ctypes.c_void_p
-
-
-class _Held:
-    """A library's context, freed when it is no longer referenced."""
-
-    def __init__(self, context: int, free: Any) -> None:
-        self.context = context
-        self._free = free
-
-    def __del__(self) -> None:
-        if hasattr(self, "_free"):  # else Ctrl-C came before it was made
-            self._free(self.context)
-
-
-@cache
-def _library(package: str, module: str) -> ctypes.CDLL | None:
-    """Load the C library in a wheel's extension module, without importing the module.
-
-    Args:
-        package: its name; it may be an extension module itself (deflate before 0.8).
-        module: name of the extension module in it.
-    """
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return None
-    if spec is None:
-        return None
-    suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
-    folders = spec.submodule_search_locations or []
-    paths = [Path(folder) / f"{module}{suffix}" for folder in folders for suffix in suffixes]
-    if spec.origin and spec.origin.endswith(suffixes):
-        paths.append(Path(spec.origin))
-    try:
-        return next((ctypes.CDLL(str(path)) for path in paths if path.is_file()), None)
-    except OSError:
-        return None
-
-
-def _function(library: ctypes.CDLL | None, name: str, result: Any, *arguments: Any) -> Any:
-    """Return a function of a library; None if it is not exported."""
-    try:
-        return ctypes.CFUNCTYPE(result, *arguments)((name, library)) if library else None
-    except AttributeError:
-        return None
-
-
-def _address(library: ctypes.CDLL | None, name: str) -> int:
-    """Return the address of a function of a library; 0 if it is not exported."""
-    if library is None or not hasattr(library, name):
-        return 0
-    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
