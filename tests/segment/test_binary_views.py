@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from tests.made.build import batch, record
 
 from kafka_segments import open_partition, open_segment, read_table, scan
+from kafka_segments.core.native import arena
 from kafka_segments.core.segment.columnar.arrow_schema import copied_schema, schema_of, viewed_schema
 from kafka_segments.core.segment.columnar.batch_form import MOST_VIEWED_BUFFERS
 from kafka_segments.core.segment.columnar.decoding import RecordDecoder
@@ -57,6 +59,37 @@ def folder(tmp_path: Path) -> Path:
     path.mkdir()
     (path / NAME).write_bytes(segment_of(300))
     return path
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_memory_that_is_filled_is_in_huge_pages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, codec: int
+) -> None:
+    """Not the last bytes of a file, and not a reader's first contents, which may be few."""
+    asked: list[bool] = []
+
+    class Spied(arena.Arena):
+        def __init__(self, sizes: Any, *, in_huge_pages: bool = False) -> None:
+            super().__init__(sizes, in_huge_pages=in_huge_pages)
+            if sizes[0][0] == "scratch":
+                asked.append(in_huge_pages)
+
+    path = tmp_path / NAME
+    path.write_bytes(segment_of(100, bytes(2000) if codec else Random(1).randbytes(2000), codec))
+    monkeypatch.setattr(arena, "Arena", Spied)
+    arena.pool_of.cache_clear()
+    table = read_table(path, binary="view")
+    assert len(asked) >= 4
+    if codec:
+        assert asked == [False, False, *[True] * (len(asked) - 2)]  # its window, then contents
+    else:
+        assert asked == [*[True] * (len(asked) - 1), False]
+    assert table.num_rows == 5000
+    asked.clear()
+    arena.pool_of.cache_clear()
+    read_table(path)
+    assert asked
+    assert not any(asked)
 
 
 def test_the_types_are_views() -> None:

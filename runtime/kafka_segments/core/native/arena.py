@@ -6,7 +6,8 @@ when the last of them is gone, wherever that happens, the arena can be filled ag
 never changes under its reader, and a reader that drops each batch before it takes the next one gets the same
 warm memory. Pages that nothing was written to take no memory. An arena that was full and comes back is likely
 to be full again: it is replaced by one in huge pages, of which the CPU knows more addresses, and which would
-waste memory in arenas that are kept, or that hold little.
+waste memory in arenas that are kept, or that hold little. Memory that will be filled, such as windows that
+views point into, is in huge pages from the beginning.
 """
 
 from __future__ import annotations
@@ -107,12 +108,12 @@ class ArenaPool:
         # Appending to a full one drops the oldest; both ends are safe to use from several threads.
         self._free: deque[Arena] = deque(maxlen=_MAX_FREE)
 
-    def take(self) -> Lease:
-        """Return an unused arena, with the content of its last use."""
+    def take(self, *, in_huge_pages: bool = False) -> Lease:
+        """Return an unused arena, with the content of its last use, or a new one."""
         try:
             arena = self._free.pop()
         except IndexError:
-            arena = Arena(self._sizes)
+            arena = Arena(self._sizes, in_huge_pages=in_huge_pages)
         else:
             if arena.is_full and not arena.is_lasting:
                 arena = Arena(self._sizes, in_huge_pages=True)
@@ -135,14 +136,15 @@ class Scratch:
 
     Args:
         size: bytes.
+        is_filled: whether all of it will be written to, so that huge pages waste nothing.
 
     Attributes:
         view: the memory.
         address: its address.
     """
 
-    def __init__(self, size: int) -> None:
-        lease = pool_of((("scratch", size),)).take()
+    def __init__(self, size: int, *, is_filled: bool = False) -> None:
+        lease = pool_of((("scratch", size),)).take(in_huge_pages=is_filled)
         self.address = lease.arena.addresses["scratch"]
         memory: Any = (ctypes.c_ubyte * size).from_address(self.address)
         memory.lease = lease

@@ -37,7 +37,7 @@ class PlainRecords:
 
     def __init__(self, max_decompressed: int, *, keeps: bool = False) -> None:
         self._max_decompressed = max_decompressed
-        self._keeps, self._used = keeps, 0
+        self._keeps, self._used, self._has_filled = keeps, 0, False
         self._scratch: Scratch | None = None
         self._loops: dict[tuple[str, bool], Loop | None] = {}
         self._fused: dict[tuple[str, RecordDecoder], FusedExpansion] = {}
@@ -71,7 +71,7 @@ class PlainRecords:
                 return num_done
             if self._used == 0:
                 break
-            self._scratch, self._used = None, 0  # too large for the rest, or for all of it
+            self._scratch, self._used, self._has_filled = None, 0, True  # too large for the rest, or for all
         start, end = places[0].tolist()
         self._fill_alone(name, window[start:end], magic)
         places[0] = 0, len(self.view)
@@ -112,7 +112,7 @@ class PlainRecords:
 
     def _target(self) -> memoryview:
         """Memory for contents."""
-        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
+        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER, is_filled=self._has_filled)
         most = min(self._max_decompressed, _LARGEST_BUFFER)
         return scratch.view[self._used : min(len(scratch.view), self._used + most)]
 

@@ -294,7 +294,7 @@ class HeaderScan:
 
     def _scan_windows(self, position: int, fused: FusedLoop | None) -> Generator[Any, None, int]:
         """Scan windows that compiled code reads; return the scanner's last status."""
-        self.window = self._buffer_of(self._len_window if self._keeps else LEN_RUN_WINDOW)
+        self.window = self._buffer_of(self.windows[END] - position if self._keeps else LEN_RUN_WINDOW)
         compiled = self.compile()
         compiled.set("data", self.window)
         self._begin(position)
@@ -332,8 +332,10 @@ class HeaderScan:
         if self._keeps:
             self._release()
         if size > len(self._buffer):
-            if self._compiled is not None and self._scratch is None and size <= self._len_window:
-                self._scratch = Scratch(self._len_window)  # used again by later scanners
+            is_filled = self._keeps and size == self._len_window
+            is_long = is_filled or (self._compiled is not None and size <= self._len_window)
+            if is_long and self._scratch is None:
+                self._scratch = Scratch(self._len_window, is_filled=is_filled)  # used again by later scanners
                 self._buffer = self._scratch.view
             else:
                 self._buffer = memoryview(bytearray(size))
