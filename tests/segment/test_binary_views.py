@@ -83,7 +83,7 @@ def test_memory_that_is_filled_is_in_huge_pages(
     if codec:
         assert asked == [False, False, *[True] * (len(asked) - 2)]  # its window, then contents
     else:
-        assert asked == [*[True] * (len(asked) - 1), False]
+        assert asked[1:] == [*[True] * (len(asked) - 2), False]  # the first one may show what is there
     assert table.num_rows == 5000
     asked.clear()
     arena.pool_of.cache_clear()
