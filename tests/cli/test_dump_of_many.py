@@ -45,3 +45,19 @@ def test_a_small_file_of_many_records_is_read_by_the_compiled_decoders(tmp_path,
     monkeypatch.setattr(batch_records, "_MANY", 4 * count)
     assert _dump(path, capsys) == fast
     assert loaded == [1]
+
+
+@pytest.mark.parametrize("most", [[], ["--max-bytes", "100"]])
+def test_a_large_file_is_printed_by_the_compiled_decoders_from_its_first_record(
+    tmp_path, capsys, loaded, monkeypatch, most
+):
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(batch(EMPTY_RECORD * 5, 5, 0) * 20)
+    words = ["dump", "--like-kafka", "--files", str(path), "--print-data-log", *most]
+    assert main(words) == 0
+    expected = capsys.readouterr().out
+    assert loaded == []
+    monkeypatch.setattr(batch_records, "_LONG", path.stat().st_size)
+    assert main(words) == 0
+    assert capsys.readouterr().out == expected
+    assert loaded == ([] if most else [1])

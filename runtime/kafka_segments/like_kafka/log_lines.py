@@ -15,7 +15,7 @@ from kafka_segments.core import formats
 from kafka_segments.core.formats.control_records import decode_control_as_version_0
 from kafka_segments.core.formats.entries import Batch, ControlRecord
 from kafka_segments.core.io.storage import open_source
-from kafka_segments.core.segment.records.batch_records import Rows, check_codec, sequence_of
+from kafka_segments.core.segment.records.batch_records import ManyRows, check_codec, sequence_of
 from kafka_segments.errors import CorruptBatchError, OptionError
 from kafka_segments.like_kafka.lenient_entries import HIGHEST_INT, NEWEST, EntryFrame, EntryReader, OldRecord
 from kafka_segments.like_kafka.message_lines import Decoder, MessageParser, json_text
@@ -52,7 +52,7 @@ class Printed:
     max_bytes: int
 
 
-def dump_log(path: str, output: ToolOutput, printed: Printed, rows: Rows) -> dict[int, int]:
+def dump_log(path: str, output: ToolOutput, printed: Printed, rows: ManyRows) -> dict[int, int]:
     """Print a log.
 
     Args:
@@ -69,6 +69,7 @@ def dump_log(path: str, output: ToolOutput, printed: Printed, rows: Rows) -> dic
         KafkaFormatError: where the tool ends with an exception; all before that was printed.
     """
     with closing(open_source(path, only_files=True)) as source:
+        rows.expect(min(source.size, printed.max_bytes))
         log = _Log(EntryReader(source, rows), output, printed)
         log.dump()
     return log.gaps
@@ -126,7 +127,7 @@ class _Log:
         """Print the records of a batch, after some pieces."""
         printed, is_control = self._printed, header.is_control
         is_parsed = not isinstance(printed.texts, tuple)
-        kind, sequence = header.timestamp_type, header.base_sequence
+        kind, has_sequence = header.timestamp_type, header.base_sequence >= 0
         try:
             for bodies in self._reader.records(header):
                 for body in bodies:
@@ -142,13 +143,13 @@ class _Log:
                             f"| offset: {offset} {kind}: {timestamp}"
                             f" keySize: {-1 if key is None else len(key)}"
                             f" valueSize: {-1 if value is None else len(value)}"
-                            f" sequence: {-1 if sequence < 0 else sequence_of(header, body)}"
+                            f" sequence: {sequence_of(header, body) if has_sequence else -1}"
                             f" headerKeys: [{names}]"
                         )
                         if is_control:
                             pieces.append(_control_words(decode_control_as_version_0(key, value)))
                     if printed.has_contents and not is_control:
-                        pieces.append(self._contents(offset, key, value))
+                        self._contents(pieces, offset, key, value)
                     pieces.append("\n")
                 self._output.write("".join(pieces))
                 pieces.clear()
@@ -177,7 +178,7 @@ class _Log:
                 if printed.has_contents:
                     if record.len_value is None or (record.len_value >= 0 and record.value is None):
                         raise _cut(header, record)
-                    pieces.append(self._contents(record.offset, record.key, record.value))
+                    self._contents(pieces, record.offset, record.key, record.value)
                 pieces.append("\n")
                 self._output.write("".join(pieces))
                 pieces.clear()
@@ -189,7 +190,8 @@ class _Log:
         if (offset - self._next_offset) % _NUM_LONGS:
             self.gaps[self._next_offset - 1] = offset
 
-    def _contents(self, offset: int, key: bytes | None, value: bytes | None) -> str:
+    def _contents(self, pieces: list[str], offset: int, key: bytes | None, value: bytes | None) -> None:
+        """Append the texts of a key and a value, if both can be made."""
         texts = self._printed.texts
         if isinstance(texts, tuple):
             key_text = None if key is None else texts[0](key)
@@ -197,13 +199,11 @@ class _Log:
         else:
             key_text, value_text = texts(offset, key, value)
         first = " " if self._printed.has_metadata else "| "
-        if key_text is None:
-            return "" if value_text is None else f"{first}payload: {value_text}"
-        return (
-            f"{first}key: {key_text}"
-            if value_text is None
-            else f"{first}key: {key_text} payload: {value_text}"
-        )
+        if key_text is not None:
+            pieces.append(f"{first}key: {key_text}")
+            first = " "
+        if value_text is not None:
+            pieces.append(f"{first}payload: {value_text}")
 
 
 def _first_words(header: Batch) -> str:

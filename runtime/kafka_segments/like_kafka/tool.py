@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafka_segments.core.segment.records.batch_records import Rows
+from kafka_segments.core.segment.records.batch_records import ManyRows
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
 from kafka_segments.like_kafka.log_lines import dump_log
 from kafka_segments.like_kafka.side_files import dump_offset_index, dump_snapshot, dump_transaction_index
@@ -56,7 +56,7 @@ class _Findings:
     not_consecutive: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
-def run_like_kafka(arguments: Sequence[str], output: ToolOutput, rows: Rows) -> int:
+def run_like_kafka(arguments: Sequence[str], output: ToolOutput, rows: ManyRows) -> int:
     """Print what the tool prints for its arguments; return its exit status.
 
     Args:
@@ -95,7 +95,7 @@ def _refuse_decoder(options: ToolOptions) -> None:
         )
 
 
-def _dump(options: ToolOptions, output: ToolOutput, rows: Rows) -> int:
+def _dump(options: ToolOptions, output: ToolOutput, rows: ManyRows) -> int:
     findings = _Findings()
     try:
         for given in options.files:
@@ -118,7 +118,9 @@ def _java_path(given: str) -> str:
     return path if path == "/" else path.removesuffix("/")
 
 
-def _dump_file(path: str, options: ToolOptions, output: ToolOutput, findings: _Findings, rows: Rows) -> None:
+def _dump_file(
+    path: str, options: ToolOptions, output: ToolOutput, findings: _Findings, rows: ManyRows
+) -> None:
     output.line(f"Dumping {path}")
     name = os.path.basename(path)
     suffix = name[name.rindex(".") :] if "." in name else ""

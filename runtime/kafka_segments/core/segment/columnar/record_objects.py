@@ -30,7 +30,7 @@ from kafka_segments_generated.columns import kafka_log_segment, kafka_message_le
 __all__ = ["RowDecoder"]
 
 _NUM_ROWS = 4096
-_SMALL = 64  # records of a batch that is decoded together with others
+_SMALL = 512  # records of a batch that is decoded together with others
 _FEW = 3  # records of a batch by itself, from which on decoding is faster than one by one
 _NUM_BYTES = 1 << 20
 

@@ -76,10 +76,11 @@ class Rows(Protocol):
 
 
 _MANY = 10_000
+_LONG = 16 << 20  # bytes that are likely to have many more
 
 
 class ManyRows:
-    """Rows that are loaded at the 10,000th record: decoding fewer one by one is faster than loading.
+    """Rows that are loaded at the 10,000th record: decoding fewer one by one takes less time than loading.
 
     Args:
         load: loads the decoder; returns None if it is not available.
@@ -89,6 +90,11 @@ class ManyRows:
         self._load = load
         self._num_records = 0
         self._walk: Any = None
+
+    def expect(self, num_bytes: int) -> None:
+        """Load the decoder for the first record, if so many bytes are to be read that it is worth it."""
+        if num_bytes >= _LONG:
+            self._num_records = _MANY
 
     @cached_property
     def _rows(self) -> Rows | None:
