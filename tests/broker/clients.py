@@ -52,6 +52,15 @@ def configure(
     client.incremental_alter_configs([resource])[resource].result(60)
 
 
+def producer_of(bootstrap: str, each: int = 1, **settings: Any) -> Producer:
+    """A producer that sends a batch when it has so many records of a partition; `flush` would divide batches.
+
+    A thread of librdkafka that sees the flag of a flush sends what has come so far, also after the flush.
+    """
+    whole = {"batch.num.messages": each, "linger.ms": 120000}
+    return Producer({"bootstrap.servers": bootstrap, **whole, **QUIET, **settings})
+
+
 def send(
     producer: Producer,
     topic: str,
@@ -59,8 +68,21 @@ def send(
     partition: int = 0,
     timestamp: int = 0,
 ) -> None:
-    """Send keys and values as one batch, and wait until the broker has them."""
-    refused: list[object] = []
+    """Send keys and values, as many as whole batches have, and wait until the broker has them."""
+    answers = answers_to(producer, topic, records, partition, timestamp)
+    assert not any(answers), answers
+
+
+def answers_to(
+    producer: Producer,
+    topic: str,
+    records: Iterable[tuple[bytes | None, bytes | None]],
+    partition: int = 0,
+    timestamp: int = 0,
+) -> list[object]:
+    """Send the same, and return an error for each record; None for those that the broker has."""
+    answers: list[object] = []
+    sent = 0
     for key, value in records:
         producer.produce(
             topic,
@@ -68,10 +90,12 @@ def send(
             key,
             partition,
             timestamp=timestamp,
-            on_delivery=lambda error, _: refused.append(error),
+            on_delivery=lambda error, _: answers.append(error),
         )
-    assert producer.flush(60) == 0
-    assert not any(refused), refused
+        sent += 1
+    while len(answers) < sent:
+        assert producer.poll(60), f"{topic}: {len(answers)} of {sent} records were answered"
+    return answers
 
 
 def bounds_now(bootstrap: str, topic: str, partitions: Iterable[int] = (0,)) -> list[tuple[int, int]]:

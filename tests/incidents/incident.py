@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from confluent_kafka import Producer
 from tests.broker import clients
-from tests.broker.clients import QUIET
 from tests.broker.harness import read_by_librdkafka
 from tests.incidents import accidents
 from tests.recording.kafka43 import Node
@@ -128,10 +126,10 @@ class Scene:
             each: records in a batch.
             size: bytes of a value.
         """
-        producer = Producer({"bootstrap.servers": self.node.bootstrap, "linger.ms": 60000, **QUIET})
         moment, rest = time.time_ns() // 1_000_000, list(numbers)
         for at in range(0, len(rest), each):
             records = [(b"%d" % number, value_of(topic, number, size)) for number in rest[at : at + each]]
+            producer = clients.producer_of(self.node.bootstrap, len(records))
             clients.send(producer, topic, records, timestamp=moment)
 
 

@@ -17,7 +17,6 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from tests.broker import clients
-from tests.broker.clients import QUIET
 from tests.ingest.consumer import Consumed, JavaConsumer, consuming
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit, Server, free_ports, wait_until
@@ -104,16 +103,17 @@ class RunningBroker:
 
     def send(self, topic: str, records: Iterable[Value], partition: int = 0, **settings: Any) -> None:
         """Send records as one batch, and wait until a run takes them."""
-        clients.send(self.producer(**settings), topic, records, partition)
+        rows = list(records)
+        clients.send(self.producer(len(rows), **settings), topic, rows, partition)
         self.wait_for(topic, [partition])
 
-    def producer(self, **settings: Any) -> Producer:
-        """A producer that sends when it is flushed."""
-        return Producer({"bootstrap.servers": self.node.bootstrap, "linger.ms": 60000, **QUIET, **settings})
+    def producer(self, each: int = 1, **settings: Any) -> Producer:
+        """A producer of batches of so many records."""
+        return clients.producer_of(self.node.bootstrap, each, **settings)
 
-    def transactional(self, name: str) -> Producer:
-        """A producer with a transaction that has begun."""
-        producer = self.producer(**{"transactional.id": name, **UNDER_WAY})
+    def transactional(self, name: str, each: int = 1) -> Producer:
+        """The same with a transaction that has begun."""
+        producer = self.producer(each, **{"transactional.id": name, **UNDER_WAY})
         producer.init_transactions(60)
         producer.begin_transaction()
         return producer

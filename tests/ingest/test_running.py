@@ -59,7 +59,7 @@ def test_appends_between_runs(broker: RunningBroker, tables: Tables, kind: str) 
     for turn in range(3):
         for batch in range(6):
             first = (turn * 6 + batch) * 10
-            clients.send(broker.producer(), topic, values(first, first + 10), batch % 2)
+            clients.send(broker.producer(10), topic, values(first, first + 10), batch % 2)
         broker.wait_for(topic, (0, 1))
         for isolation in ISOLATIONS:
             line, err = tables.run(isolation)
@@ -74,9 +74,9 @@ def test_runs_while_producers_go_on(broker: RunningBroker, tables: Tables) -> No
     is_over = threading.Event()
 
     def produce() -> None:
-        plain, number = broker.producer(), 0
+        plain, number = broker.producer(5), 0
         while not is_over.is_set():
-            producer = broker.transactional(topic) if number % 20 == 10 else plain
+            producer = broker.transactional(topic, 5) if number % 20 == 10 else plain
             clients.send(producer, topic, values(number, number + 5))
             if producer is not plain:
                 (producer.abort_transaction if number % 40 == 10 else producer.commit_transaction)(60)
@@ -132,15 +132,15 @@ def test_compacted_between_runs(broker: RunningBroker, tables: Tables) -> None:
     topic = tables.topic
     broker.create(topic, COMPACTED)
     for turn in range(6):
-        clients.send(broker.producer(), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
+        clients.send(broker.producer(5), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
     broker.send(topic, [(b"k0", None), (b"only here", b"v")])
     tables.run_both()
     before = {isolation: broker.consumed(topic, isolation) for isolation in ISOLATIONS}
-    aborted = broker.transactional(topic)
+    aborted = broker.transactional(topic, 5)
     clients.send(aborted, topic, values(100, 105))
     aborted.abort_transaction(60)
     for turn in range(6, 12):
-        clients.send(broker.producer(), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
+        clients.send(broker.producer(5), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
     broker.wait_for(topic)
     broker.configure(topic, {"min.compaction.lag.ms": "0"})
     wait_until("the cleaner", lambda: all_cleaned(broker.data, [topic]))
@@ -210,7 +210,7 @@ def test_deleted_past_the_last_run(broker: RunningBroker, tables: Tables, ingest
     broker.send(topic, values(0, 10))
     tables.run_both()
     for first in range(10, 90, 10):
-        clients.send(broker.producer(), topic, values(first, first + 10))
+        clients.send(broker.producer(10), topic, values(first, first + 10))
     broker.wait_for(topic)
     before = tables.rows("read_uncommitted")
     broker.delete_records(topic, 47)

@@ -41,11 +41,11 @@ def _write(broker: RunningBroker, first: int, rounds: int) -> None:
     for number in range(first, first + rounds):
         values = [(b"k%d" % (number * 10 + at), b"value %d " % at * 6) for at in range(10)]
         broker.send(EVENTS, values)
-        producer = broker.transactional("till")
+        producer = broker.transactional("till", 4)
         clients.send(producer, PAYMENTS, values[:4])
         (producer.abort_transaction if number % 3 == 1 else producer.commit_transaction)()
         clients.send(
-            broker.producer(), STATES, [(b"key %d" % (at % 4), b"%d" % number * 60) for at in range(12)]
+            broker.producer(12), STATES, [(b"key %d" % (at % 4), b"%d" % number * 60) for at in range(12)]
         )
     consumer = Consumer({"bootstrap.servers": broker.node.bootstrap, "group.id": GROUP})
     consumer.commit(offsets=[TopicPartition(EVENTS, 0, first + 7)], asynchronous=False)

@@ -30,10 +30,10 @@ def write(broker: RunningBroker, topic: str, config: dict[str, str]) -> None:
     """Make a topic with idempotent and transactional producers, one of them not done yet."""
     broker.create(topic, config, 2)
     for turn in range(4):
-        idempotent = broker.producer(**{"enable.idempotence": True})
+        idempotent = broker.producer(9, **{"enable.idempotence": True})
         for batch in range(3):
             clients.send(idempotent, topic, values(turn * 100 + batch * 10, turn * 100 + batch * 10 + 9))
-        transactional = broker.transactional(f"{topic}-{turn}")
+        transactional = broker.transactional(f"{topic}-{turn}", 5)
         clients.send(transactional, topic, values(turn, turn + 5))
         if turn < 3:
             (transactional.commit_transaction if turn else transactional.abort_transaction)()

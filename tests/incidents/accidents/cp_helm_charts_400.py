@@ -6,8 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
-from confluent_kafka import Producer
-from tests.incidents.incident import QUIET, Incident, Scene, value_of
+from tests.broker.clients import answers_to, producer_of
+from tests.incidents.incident import Incident, Scene, value_of
 from tests.incidents.stage import move
 from tests.recording.server import Server
 
@@ -58,19 +58,11 @@ def prepare(scene: Scene, small: Path) -> None:
 
 def send(scene: Scene) -> None:
     """Send batches; the last one is refused."""
-    settings = {"bootstrap.servers": scene.node.bootstrap, "linger.ms": 60000, "retries": 0, **QUIET}
-    producer, refused = Producer(settings), list[object]()
+    producer, accepted = producer_of(scene.node.bootstrap, EACH, retries=0), 0
     for start in range(0, NUM_RECORDS, EACH):
-        for number in range(start, start + EACH):
-            producer.produce(
-                TOPIC,
-                value_of(TOPIC, number, SIZE),
-                b"%d" % number,
-                0,
-                on_delivery=lambda error, _message: refused.append(error),
-            )
-        assert producer.flush(60) == 0
-    accepted = sum(error is None for error in refused)
+        numbers = range(start, start + EACH)
+        records = [(b"%d" % number, value_of(TOPIC, number, SIZE)) for number in numbers]
+        accepted += sum(error is None for error in answers_to(producer, TOPIC, records))
     assert 0 < accepted < NUM_RECORDS
     scene.written[TOPIC] = {number: value_of(TOPIC, number, SIZE) for number in range(accepted)}
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AlterConfigOpType, ResourceType
-from tests.broker.clients import QUIET, bounds_of, configure
+from tests.broker import clients
+from tests.broker.clients import bounds_of, configure, producer_of
 from tests.incidents.incident import Incident, Scene, nothing, value_of
 from tests.recording.server import wait_until
 
@@ -21,8 +22,8 @@ OLD = {"transaction.partition.verification.enable": "false", "producer.id.expira
 
 def write(scene: Scene) -> None:
     """Commit a transaction; let another one time out, and its producer wake up after that."""
-    options = {"bootstrap.servers": scene.node.bootstrap, "linger.ms": 0, **QUIET}
-    producer = Producer({**options, "transactional.id": "billing", "transaction.timeout.ms": 1000})
+    options = {"transactional.id": "billing", "transaction.timeout.ms": 1000, "linger.ms": 0}
+    producer = producer_of(scene.node.bootstrap, **options)
     with altered(scene, OLD):
         producer.init_transactions(60)
         transaction(producer, 0, 1, 2)
@@ -47,9 +48,7 @@ def transaction(producer: Producer, *numbers: int) -> None:
 def send(producer: Producer, *numbers: int) -> None:
     """Send records, as if it were some time ago."""
     moment = time.time_ns() // 1_000_000 - AGO_MS
-    for number in numbers:
-        producer.produce(TOPIC, value_of(TOPIC, number), timestamp=moment)
-    assert producer.flush(60) == 0
+    clients.send(producer, TOPIC, [(None, value_of(TOPIC, number)) for number in numbers], timestamp=moment)
 
 
 @contextmanager
