@@ -19,6 +19,7 @@ from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError, OutputError, UndecidedRunError
 from kafka_segments.ingest.compact import compact
 from kafka_segments.ingest.job import ingest
+from kafka_segments.ingest.rewind import rewind
 from kafka_segments.ingest.run_plan import IngestPlan, plan_ingest
 from kafka_segments.ingest.runs import local_table_files
 from kafka_segments.ingest.runs.local_table_files import LocalTableFiles
@@ -92,6 +93,31 @@ def test_compact_and_a_run_at_once(audit: Run, logs: Path, tmp_path: Path) -> No
         ingest(slow, Meanwhile(lambda: compact(table, LocalEngine(1), target_bytes=1 << 20)))
     ingest(planned(logs, out), LocalEngine(1))
     assert [row.offset for row in parquet_rows(out)] == list(range(21))
+    assert audit(out, logs)[0] == 0
+
+
+@pytest.mark.parametrize("verb", ["compact", "rewind"])
+def test_files_that_another_run_removes_before_they_are_read(logs: Path, tmp_path: Path, verb: str) -> None:
+    out = tmp_path / "out"
+    for end in (9, 12):
+        ingest(planned(logs, out), LocalEngine(1))
+        append(logs / "t-0", *run_of(end, end + 3))
+    table = open_table("parquet", str(out))
+    other = Meanwhile(lambda: compact(table, LocalEngine(1), target_bytes=1 << 20), is_before=True)
+    with pytest.raises(ConflictError, match="another run was committed meanwhile"):
+        if verb == "compact":
+            compact(table, other, target_bytes=1 << 20)
+        else:
+            rewind(table, other, [("t", 0)], 10)
+    assert [row.offset for row in parquet_rows(out)] == list(range(12))
+
+
+def test_a_first_run_beside_one_that_leaves_nothing(audit: Run, logs: Path, tmp_path: Path) -> None:
+    """That one removes the directories that it finds empty."""
+    out = tmp_path / "out"
+    log = open_table("parquet", str(out)).log
+    ingest(planned(logs, out), Meanwhile(lambda: log.discard(log.begin(0)), is_before=True))
+    assert [row.offset for row in parquet_rows(out)] == list(range(9))
     assert audit(out, logs)[0] == 0
 
 

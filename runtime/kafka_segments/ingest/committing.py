@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kafka_segments.core.io.signals import check_not_ended
-from kafka_segments.errors import ConflictError, KafkaFormatError, OutputError, UndecidedRunError
+from kafka_segments.errors import (
+    ConflictError,
+    KafkaFormatError,
+    OutputError,
+    ReadError,
+    StoreError,
+    UndecidedRunError,
+)
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import RunState
 from kafka_segments.ingest.tables import Table
@@ -60,8 +67,10 @@ def committing(table: Table, number: int) -> Iterator[NewRun]:
         if run is None:
             log.discard(run_id)
             return
-        # There also if nothing was written: what is committed has one until it is published.
-        log.files.make_directory(root)
+        # There also if nothing was written: what is committed has one until it is published. A first run that
+        # ends with nothing removes the other directory, which is empty, also from another one.
+        for directory in (root, log.directory):
+            log.files.make_directory(directory)
         log.files.sync(root, log.destination)
         check_not_ended()
         log.create(run)
@@ -69,7 +78,8 @@ def committing(table: Table, number: int) -> Iterator[NewRun]:
         raise  # it may exist: what it wrote is published, or swept, by the next run
     except BaseException as error:
         log.discard(run_id)
-        if isinstance(error, OutputError) and _is_overtaken(log, number):
+        # A run that merges files, or is rewound, reads those that the other one may have removed.
+        if isinstance(error, (OutputError, ReadError, StoreError)) and _is_overtaken(log, number):
             raise ConflictError(
                 "another run was committed meanwhile, so this one wrote nothing: run it again to take what "
                 "is new since",
