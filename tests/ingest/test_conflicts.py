@@ -121,6 +121,31 @@ def test_a_first_run_beside_one_that_leaves_nothing(audit: Run, logs: Path, tmp_
     assert audit(out, logs)[0] == 0
 
 
+def test_a_file_that_another_process_publishes_and_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finishes the same run, and a later one merges the file, while this process is about to rename it."""
+    root, out, real = tmp_path / "staging" / "run", tmp_path / "out", os.rename
+    files = LocalTableFiles(str(tmp_path))
+
+    def rename(source: str, target: str) -> None:
+        real(source, target)
+        os.unlink(target)
+        if is_swept:
+            root.rmdir()
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    for is_swept in (True, False):
+        root.mkdir(parents=True)
+        (root / "a").touch()
+        if is_swept:
+            files.publish(str(root), str(out), ["a"])
+        else:
+            with pytest.raises(OutputError, match="cannot be published"):
+                files.publish(str(root), str(out), ["a"])
+
+
 def test_the_command_says_it_with_the_status_of_output(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

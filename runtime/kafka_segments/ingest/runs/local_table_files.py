@@ -165,7 +165,9 @@ class LocalTableFiles:
                     os.rename(source, target)
                 except FileNotFoundError:
                     if not os.path.lexists(target):
-                        raise
+                        if os.path.lexists(root):
+                            raise
+                        continue  # another process has brought all there since, and a later run removed it
                 directories.add(os.path.dirname(target))
             except OSError as error:
                 raise _failed("published", target, error) from error
