@@ -14,10 +14,12 @@ from tests.made.directories import append, run_of
 
 from kafka_segments.cli.main import main
 from kafka_segments.core.io import outputs
+from kafka_segments.core.io.filesystems import Places
 from kafka_segments.core.io.jobs import LocalEngine
 from kafka_segments.core.segment.columnar.arrow_schema import SCHEMA
 from kafka_segments.errors import ConflictError, OutputError, UndecidedRunError
 from kafka_segments.ingest.compact import compact
+from kafka_segments.ingest.destination import check_destination
 from kafka_segments.ingest.job import ingest
 from kafka_segments.ingest.rewind import rewind
 from kafka_segments.ingest.run_plan import IngestPlan, plan_ingest
@@ -144,6 +146,23 @@ def test_a_file_that_another_process_publishes_and_removes(
         else:
             with pytest.raises(OutputError, match="cannot be published"):
                 files.publish(str(root), str(out), ["a"])
+
+
+@pytest.mark.parametrize(("module", "name"), [(os.path, "isdir"), (os, "listdir")])
+def test_a_destination_that_another_run_removes(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str
+) -> None:
+    """While it is looked at: a first run that leaves nothing removes the directory."""
+    out, real = tmp_path / "out", getattr(module, name)
+    out.mkdir()
+
+    def look(path: str) -> Any:
+        if path == str(out) and out.exists():
+            out.rmdir()
+        return real(path)
+
+    monkeypatch.setattr(module, name, look)
+    assert check_destination(str(out), [str(logs)], Places()) == str(out)
 
 
 def test_the_command_says_it_with_the_status_of_output(

@@ -83,10 +83,12 @@ def check_destination(destination: str, sources: Sequence[str], places: Places) 
     resolved = os.path.realpath(destination)
     refuse_below_sources(sources, resolved, destination)
     try:
-        if os.path.lexists(resolved):
-            is_directory = os.path.isdir(resolved)
-            names = os.listdir(resolved) if is_directory else ()
-            _check_usable(names, destination, is_directory=is_directory)
+        _check_usable(os.listdir(resolved), destination, is_directory=True)
+    except FileNotFoundError:
+        return resolved
+    except NotADirectoryError:
+        if os.path.lexists(resolved):  # else a file is above it, in which nothing can be made
+            _check_usable((), destination, is_directory=False)
     except OSError as error:
         raise OutputError(f"{error.strerror or error}", path=destination) from error
     return resolved
