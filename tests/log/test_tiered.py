@@ -26,7 +26,7 @@ from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.log_end import find_end
 from kafka_segments.log.model import PartitionCopy, StoredSegment
-from kafka_segments.log.opening import ZSTD_CHUNKS, open_beside, open_segment_of, open_stored, read_file
+from kafka_segments.log.opening import ZSTD_CHUNKS, open_beside, open_file, open_segment_of, open_stored
 from kafka_segments.log.replicas import resolve
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded" / "kafka-4.3"
@@ -75,9 +75,9 @@ def test_a_tier_has_what_the_broker_had(tmp_path: Path, make: Make, name: str) -
                 assert not path.exists() or path.stat().st_size == 0
             else:
                 assert bytes(source.read(0, source.size)) == path.read_bytes()
-        end = read_producer_snapshot(read_file(Places(), stored.beside["end-snapshot"]))
+        end = read_producer_snapshot(open_file(Places(), stored.beside["end-snapshot"]))
         assert end == read_producer_snapshot(plain.parent / f"{one.end_offset:020}.snapshot")
-        epochs = read_leader_epochs(read_file(Places(), stored.beside["leader-epoch-checkpoint"]))
+        epochs = read_leader_epochs(open_file(Places(), stored.beside["leader-epoch-checkpoint"]))
         assert one.end_offset is not None
         assert list(epochs) == epochs_up_to(original, -1, one.end_offset)
         start = one.base_offset if make is aivens else -1
@@ -90,7 +90,7 @@ def test_the_next_segments_snapshot_is_that_of_the_ones_end(tmp_path: Path) -> N
     (copy,) = find(tmp_path)
     for before, segment in zip(copy.segments, copy.segments[1:], strict=False):
         assert segment.beside["snapshot"] == before.beside["end-snapshot"]
-        snapshot = read_producer_snapshot(read_file(Places(), segment.beside["snapshot"]))
+        snapshot = read_producer_snapshot(open_file(Places(), segment.beside["snapshot"]))
         assert snapshot == read_producer_snapshot(MULTI / f"{segment.base_offset:020}.snapshot")
     assert "snapshot" not in copy.segments[0].beside
 

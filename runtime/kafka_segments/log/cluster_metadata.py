@@ -108,7 +108,7 @@ def start_error(places: Places, entry: FileEntry) -> KafkaFormatError | None:
     """Return why a node does not start with its `quorum-state`, `bootstrap.checkpoint` or newest snapshot."""
     try:
         if entry.name == QUORUM_STATE:
-            _check_quorum_state(read_file(places, StoredFile.of(entry)))
+            _check_quorum_state(read_file(places, entry.path))
             return None
         # BatchFileReader looks at no checksums, RecordsSnapshotReader does.
         is_bootstrap = entry.name == BOOTSTRAP

@@ -251,7 +251,7 @@ class _Reader:
     def _read(self, entry: FileEntry, read: Callable[[bytes], T], notes: _Metadata) -> T | None:
         """Parse a small file; None if it cannot be parsed."""
         try:
-            data = read_file(self._places, StoredFile.of(entry))
+            data = read_file(self._places, entry.path)
             if (read, data) in self._known:  # most partitions of a topic have the same content
                 return self._known[read, data]  # type: ignore[no-any-return]
             found = read(data)

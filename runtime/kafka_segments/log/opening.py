@@ -253,17 +253,17 @@ def open_beside(places: Places, segment: StoredSegment, suffix: str) -> Source |
     return open_file(places, file)  # a large one, or the reason why it cannot be read
 
 
-def read_file(places: Places, file: StoredFile) -> bytes:
-    """Read a small file.
+def read_file(places: Places, path: str) -> bytes:
+    """Read a small file as it is now: brokers replace checkpoints, with more or fewer bytes, after a listing.
 
     Raises:
-        ReadError: see `open_file`.
+        ReadError: it does not exist any more, or cannot be read.
         DecodeError: it is larger than `MAX_LEN_FILE`.
     """
-    if file.size > MAX_LEN_FILE:
-        detail = f"{file.size} bytes, more than the {MAX_LEN_FILE} that this reader takes at once"
-        raise DecodeError(detail, path=file.path)
-    with closing(open_file(places, file)) as source:
+    with closing(places.open(path)) as source:
+        if source.size > MAX_LEN_FILE:
+            detail = f"{source.size} bytes, more than the {MAX_LEN_FILE} that this reader takes at once"
+            raise DecodeError(detail, path=path)
         return bytes(source.read(0, source.size))
 
 

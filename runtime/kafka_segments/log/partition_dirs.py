@@ -35,7 +35,6 @@ from kafka_segments.core.formats.file_names import (
 from kafka_segments.core.io.filesystem import FileEntry
 from kafka_segments.core.io.filesystems import Places
 from kafka_segments.errors import NotingFaults, OptionError, ReadError
-from kafka_segments.log.model import StoredFile
 from kafka_segments.log.opening import read_file
 from kafka_segments.log.skipped_files import NO_SEGMENT, WITH_MORE, SkipCollector
 
@@ -337,7 +336,7 @@ class PartitionFinder:
     def _topic_of(self, files: Mapping[str, FileEntry]) -> str:
         """Return the words for the topic id beside some segments; none if it cannot be read."""
         with NotingFaults(), suppress(KeyError):
-            data = read_file(self._places, StoredFile.of(files["partition.metadata"]))
+            data = read_file(self._places, files["partition.metadata"].path)
             return f", of the topic with id {read_partition_metadata(data)[1]}"
         return ""
 

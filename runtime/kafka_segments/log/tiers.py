@@ -134,7 +134,7 @@ def _read_segments(
 
 def _read_manifest(places: Places, entry: FileEntry) -> Manifest:
     try:
-        return read_manifest(read_file(places, StoredFile.of(entry)))
+        return read_manifest(read_file(places, entry.path))
     except KafkaFormatError as error:
         raise error.with_context(path=entry.path) from error.__cause__
 
@@ -167,7 +167,7 @@ def _kafka_segment(
     beside["leader-epoch-checkpoint"] = checkpoint
     epochs: tuple[LeaderEpoch, ...] | None = None
     try:
-        epochs = read_leader_epochs(read_file(places, checkpoint)) or None
+        epochs = read_leader_epochs(read_file(places, checkpoint.path)) or None
     except KafkaFormatError as found:
         error = found.with_context(path=checkpoint.path)
         raise_unless_file_at_fault(error)

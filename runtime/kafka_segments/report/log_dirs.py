@@ -56,7 +56,7 @@ def _owner(places: Places, path: str) -> str:
         entry = places.entry(f"{path.rstrip('/')}/{META_PROPERTIES}")
         if entry is None or entry.is_directory:
             return f"no {META_PROPERTIES}: the broker is not known"
-        meta = read_meta_properties(read_file(places, StoredFile.of(entry)))
+        meta = read_meta_properties(read_file(places, entry.path))
     except (DecodeError, ReadError) as error:
         return f"{META_PROPERTIES} cannot be read: {error.detail}"
     number = "node.id" if meta.version else "broker.id"

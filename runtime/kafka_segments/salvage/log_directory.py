@@ -17,7 +17,7 @@ from kafka_segments.core.io.new_outputs import write_beside
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.log.checkpoints import CLEAN_SHUTDOWN, CLEANED, META_PROPERTIES
 from kafka_segments.log.cluster_metadata import QUORUM_STATE, SNAPSHOT, start_error
-from kafka_segments.log.model import PartitionCopy, StoredFile
+from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import read_file
 
 __all__ = ["metadata_files", "properties_in", "write_root_files"]
@@ -32,7 +32,7 @@ def properties_in(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dict
         try:
             entry = places.entry(path)
             if entry is not None:
-                found[path] = content = read_file(places, StoredFile.of(entry))
+                found[path] = content = read_file(places, entry.path)
                 formats.read_meta_properties(content, of_node=True)
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
@@ -93,7 +93,7 @@ def metadata_files(places: Places, copies: Iterable[PartitionCopy]) -> tuple[dic
                 continue
             error = start_error(places, entry)
             if error is None:
-                found[entry.name] = read_file(places, StoredFile.of(entry))
+                found[entry.name] = read_file(places, entry.path)
             else:
                 wrong[entry.name] = f"{error}; a node does not start with it, so it was not copied"
     return found, [words for name, words in wrong.items() if name not in found]

@@ -26,7 +26,7 @@ from kafka_segments.log.checkpoints import (
     ROOT_FILES,
     gone_partitions,
 )
-from kafka_segments.log.model import PartitionCopy, StoredFile
+from kafka_segments.log.model import PartitionCopy
 from kafka_segments.log.opening import read_file
 from kafka_segments.log.skipped_files import BAD_NAMES, NO_SEGMENT, PUT_ASIDE, WITH_MORE, SkippedFiles
 from kafka_segments.verify.node_checks import LogDir, check_nodes
@@ -114,7 +114,7 @@ def _meta_of(
     entry = entries.get(META_PROPERTIES)
     try:
         if entry is not None:
-            return formats.read_meta_properties(read_file(places, StoredFile.of(entry)), of_node=True)
+            return formats.read_meta_properties(read_file(places, entry.path), of_node=True)
         sink.add("meta-properties", "a log directory without this file: a broker does not start", path=path)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
@@ -124,7 +124,7 @@ def _meta_of(
 
 def _noted(places: Places, entry: FileEntry, sink: CheckSink) -> Mapping[tuple[str, int], int]:
     try:
-        return formats.read_offset_checkpoint(read_file(places, StoredFile.of(entry)))
+        return formats.read_offset_checkpoint(read_file(places, entry.path))
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         detail = f"{error.detail}: a broker stops when it reads it"
