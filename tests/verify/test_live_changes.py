@@ -18,7 +18,38 @@ from kafka_segments.verify.verification import VerifyOptions, VerifySubject, Ver
 
 NAME = "transactions-0"
 SOURCE = RECORDED / "kafka-4.3" / "clean" / NAME
+NEWEST, LEN_PREALLOCATED = 7, 12 << 16
+INDEXES = [f"{NEWEST:020}.{suffix}" for suffix in ("index", "timeindex")]
 CHECKPOINT = "replication-offset-checkpoint"
+
+
+def roll(directory: Path) -> None:
+    """Begin another segment: the indexes are trimmed."""
+    for name in INDEXES:
+        shutil.copyfile(SOURCE / name, directory / name)
+
+
+def delete_indexes(directory: Path) -> None:
+    """Delete a segment whose file this process has opened before."""
+    for path in directory.glob(f"{0:020}.*index"):
+        path.unlink()
+
+
+def delete_segment(directory: Path) -> None:
+    """Let retention delete the oldest one."""
+    for path in directory.glob(f"{0:020}.*"):
+        path.rename(path.with_name(f"{path.name}.deleted"))
+
+
+def delete_snapshots(directory: Path) -> None:
+    """Keep the newest ones, which are others by now."""
+    for path in directory.glob("*.snapshot"):
+        path.unlink()
+
+
+def delete_topic(directory: Path) -> None:
+    """Put the directory aside."""
+    directory.rename(directory.with_name(f"{NAME}.{0:032}-delete"))
 
 
 def found_in(places: Places, logs: Path, act: Callable[[], object]) -> list[tuple[str | None, str]]:
@@ -30,6 +61,15 @@ def found_in(places: Places, logs: Path, act: Callable[[], object]) -> list[tupl
     rows = [(one.check, one.detail) for one in found]
     assert summary.errors == []
     return rows
+
+
+@pytest.mark.parametrize("act", [roll, delete_indexes, delete_segment, delete_snapshots, delete_topic])
+def test_files_that_change_after_the_listing(tmp_path: Path, act: Callable[[Path], None]) -> None:
+    directory = tmp_path / NAME
+    shutil.copytree(SOURCE, directory)
+    for name in INDEXES:  # as the broker has them while it appends
+        (directory / name).write_bytes((SOURCE / name).read_bytes().ljust(LEN_PREALLOCATED, b"\0"))
+    assert found_in(Places(), tmp_path, lambda: act(directory)) == []
 
 
 @pytest.mark.parametrize("lines", [1, 3])

@@ -21,6 +21,7 @@ from kafka_segments.core.segment.continuity import (
 from kafka_segments.core.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.errors import (
     KafkaFormatError,
+    ReadError,
     SegmentOrderError,
     raise_unless_file_at_fault,
 )
@@ -31,7 +32,7 @@ from kafka_segments.log.opening import open_file, open_segment_of
 from kafka_segments.log.segment_extents import runs_at
 from kafka_segments.verify.entry_checks import EntryChecks, EntryLimits, LogTotals
 from kafka_segments.verify.producer_checks import ProducerChecks
-from kafka_segments.verify.segment_checks import SegmentReading, check_segment
+from kafka_segments.verify.segment_checks import SegmentReading, check_segment, note_gone
 from kafka_segments.verify.sink import CheckSink
 from kafka_segments.verify.snapshot_checks import check_snapshot
 from kafka_segments.verify.transaction_checks import check_transactions
@@ -144,7 +145,12 @@ class _CopyChecks:
         """Run all checks."""
         copy, sink = self._copy, self._sink
         if copy.topic and not copy.is_tiered:
-            self._beside = self._places.entries(copy.path)
+            try:
+                self._beside = self._places.entries(copy.path)
+            except ReadError as error:
+                if note_gone(error, sink, is_live=self._is_live):  # its topic was deleted
+                    return
+                raise
             if not self._is_live and copy.topic != METADATA_TOPIC:  # whose indexes a node rebuilds
                 trusted = NO_END if copy.end.was_shut_down else copy.end.recovery_point or 0
                 self._reading = replace(self._reading, trusted_end=trusted)
@@ -277,8 +283,9 @@ class _CopyChecks:
             return read_producer_snapshot(open_file(self._places, file))
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
-            place = {"path": file.path, "position": error.position}
-            self._sink.add("producer-snapshot", error.detail, error=error, **place)
+            if not note_gone(error, self._sink, is_live=self._is_live):
+                place = {"path": file.path, "position": error.position}
+                self._sink.add("producer-snapshot", error.detail, error=error, **place)
             return None
 
 

@@ -38,7 +38,7 @@ from kafka_segments.verify.catalogue import GROUPS
 from kafka_segments.verify.entry_checks import EntryChecks
 from kafka_segments.verify.sink import CheckSink
 
-__all__ = ["SegmentReading", "check_segment"]
+__all__ = ["SegmentReading", "check_segment", "note_gone"]
 
 _CHECKS: tuple[tuple[type[KafkaFormatError], str], ...] = (
     (ChecksumMismatchError, "crc"),
@@ -109,16 +109,17 @@ def _note_unopened(error: KafkaFormatError, sink: CheckSink, *, is_live: bool) -
     except KafkaFormatError:
         sink.errors.append(error)
         return
-    if is_live and _is_gone(error):
-        sink.note(f"{error.path}: gone before it was read")
-    else:
+    if not note_gone(error, sink, is_live=is_live):
         sink.add("unreadable", error.detail, path=error.path, error=error)
 
 
-def _is_gone(error: KafkaFormatError) -> bool:
-    """Return whether a file no longer exists; a broken link does exist."""
+def note_gone(error: KafkaFormatError, sink: CheckSink, *, is_live: bool) -> bool:
+    """Note a file that a running broker has removed; return whether it is one. A broken link does exist."""
     is_missing = isinstance(error, ReadError) and error.errno in (errno.ENOENT, errno.ESTALE)
-    return is_missing and not os.path.lexists(error.path or "")
+    is_gone = is_live and is_missing and not os.path.lexists(error.path or "")
+    if is_gone:
+        sink.note(f"{error.path}: gone before it was read")
+    return is_gone
 
 
 def _checked(file: LogFile, checks: EntryChecks, sink: CheckSink, reading: SegmentReading) -> SegmentContents:
@@ -158,7 +159,8 @@ class _OneSegment:
         if sink.wants("offset-index", "time-index") and not large:
             for found in open_index_checks(file, is_newest=self._is_newest):
                 if isinstance(found, KafkaFormatError):
-                    self._wrong_index(found.path or file.path_beside("index"), found.detail, found)
+                    if not note_gone(found, sink, is_live=reading.is_live):
+                        self._wrong_index(found.path or file.path_beside("index"), found.detail, found)
                 else:
                     self._indexes.append(found)
                     self._padding_in(found)
