@@ -12,6 +12,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from tests import work
@@ -260,6 +261,17 @@ def test_python_ends_although_nobody_has_closed_a_reader() -> None:
     process = run_program("print('over', flush=True)")
     out, error = process.communicate(timeout=work.HANGS)
     assert (process.returncode, out, error) == (0, "over\n", "")
+
+
+def test_a_reader_is_closed_after_the_globals_of_its_module() -> None:
+    """As when free-threaded Python ends."""
+    found = in_threads(digits, range(2), 2, num_waiting=None)
+    next(found)
+    for one in threading.enumerate():
+        if one.name == "kafka-segments":
+            one.join(work.HANGS)
+    with patch.multiple(threads, os=None, threading=None):
+        found.close()
 
 
 def test_a_reader_lives_as_long_as_a_thread_that_takes_from_it() -> None:

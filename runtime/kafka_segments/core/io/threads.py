@@ -136,14 +136,14 @@ class _Work(Generic[T, R]):
 
     def end(self) -> None:
         """End the threads, and wait for them."""
-        if os.getpid() != self._process:
-            return
         self.is_over = True
-        with self._room:
-            self._room.notify_all()
-        if threading.current_thread() not in self._threads:
-            for thread in self._threads:
-                thread.join()
+        # None is alive after a fork, nor when Python has ended them: then this module's globals may be gone.
+        if any(thread.is_alive() for thread in self._threads):
+            with self._room:
+                self._room.notify_all()
+            if threading.current_thread() not in self._threads:
+                for thread in self._threads:
+                    thread.join()
         self._threads.clear()
         self._queues.clear()
 
