@@ -1,4 +1,4 @@
-"""C functions in the extension modules of the codecs' packages, which are not imported for it."""
+"""C functions in the extension modules of the codecs' packages, without importing these."""
 
 from __future__ import annotations
 

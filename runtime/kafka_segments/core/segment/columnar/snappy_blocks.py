@@ -27,8 +27,8 @@ from kafka_segments_generated.columns.kafka_unsigned_varint import read as read_
 __all__ = ["content_of", "expand_blocks", "table_of"]
 
 # Columns of the table, one after the other, with a number for each tag: of a short literal the size, and with
-# its tag, else 0; distance, size; bytes of tag and number, and by how many bits four bytes that end with the
-# number are more than it.
+# its tag, else 0; distance, and from which one on a copy needs no care; size; bytes of tag and number, and by
+# how many bits four bytes that end with the number are more than it.
 _LITERAL, _LEN_LITERAL, _DISTANCE, _LEAST, _SIZE, _LEN_ELEMENT, _MORE, _LEN_TABLE = range(0, 8 * 256, 256)
 _LONGEST_NUMBER = 4  # at most
 _SHORT, _WORD = 32, 8  # bytes
@@ -125,7 +125,7 @@ def expand_elements(  # noqa: PLR0917
         limit: where it ends.
 
     Returns:
-        Where the next elements begin, behind `end` if these are wrong, and their content.
+        Where the next elements begin, after `end` if these are wrong, and their content.
     """
     if here <= end - _FAR_READ and to <= limit - _FAR_WRITTEN:
         table_at = length(table) - _LEN_TABLE
@@ -155,7 +155,7 @@ def expand_blocks(  # noqa: PLR0917
     middle: int,
     limit: int,
 ) -> int:
-    """Write the contents of two blocks, one behind the other; return how many are right, up to a wrong one.
+    """Write the contents of two blocks, one after the other; return how many are right, up to a wrong one.
 
     Args:
         data: the bytes that hold the blocks.
