@@ -188,10 +188,14 @@ def test_without_the_instructions_for_checksums(monkeypatch):
 
 
 def test_fast_rows_are_the_same_objects():
-    for data in [DATA, *(path.read_bytes() for path in recorded()[::9])]:
+    records = [record(number, b"k", b"v" * 300) for number in range(512)]
+    counts = [64, 511, 300] * 12 + [512, 300] * 3
+    together = [batch(512 * at, records[:count]) for at, count in enumerate(counts)]
+    together.insert(20, batch(0, records[:300], count=301))  # as damaged between sound ones
+    for data in [DATA, b"".join(together), *(path.read_bytes() for path in recorded()[::9])]:
         with open_segment(data) as segment:
             fast = list(segment.iter_events(on_damage="skip", rows=fast_rows()))
-            assert fast == list(segment.iter_events(on_damage="skip"))
+            assert list(map(repr, fast)) == list(map(repr, segment.iter_events(on_damage="skip")))
 
 
 @pytest.mark.long(short=False)
