@@ -233,7 +233,7 @@ def test_a_number_of_threads_is_checked(wrong: object) -> None:
 
 
 PROGRAM = """
-import os, sys, threading, time
+import os, signal, sys, threading, time
 from kafka_segments.core.io.threads import in_threads
 from kafka_segments.errors import OptionError
 
@@ -294,6 +294,7 @@ def test_ctrl_c_ends_the_threads() -> None:
 def slow(value):
     yield value
     time.sleep(0.5)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
 try:
     found = in_threads(slow, range(100), 2)
     print(next(found)[0], flush=True)
