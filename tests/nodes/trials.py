@@ -26,7 +26,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from tests.nodes.recording import EVENTS, GROUP, NODES, PAYMENTS, SETTINGS, STATES
 from tests.nodes.ways import Case, cases_of, change
 from tests.recording.kafka43 import Node
-from tests.recording.server import Kit, RecordingError, Server
+from tests.recording.server import Kit, RecordingError
 
 OUTCOMES = Path(__file__).resolve().parent / "outcomes.jsonl"
 STATES_OF_NODE = ("clean", "killed")
@@ -92,7 +92,6 @@ class Lab:
 
     def __init__(self, work: Path) -> None:
         self._work, self._kit = work, Kit("k4", "k4")
-        Server.patience = 300  # a killed broker is let in again after its session, on a busy machine late
         self.other = unpack("other", work)
         self._unchanged: dict[str, tuple[dict[str, Any], dict[str, int], set[str]]] = {}
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import work
 from tests.oracle import jvm
 
 HERE = Path(__file__).resolve().parent
@@ -31,7 +32,7 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
-def wait_until(what: str, condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(what: str, condition: Callable[[], bool], seconds: float = work.HANGS) -> None:
     """Poll a condition; RecordingError if it does not come true in time."""
     end = time.monotonic() + seconds
     while not condition():
@@ -43,9 +44,6 @@ def wait_until(what: str, condition: Callable[[], bool], seconds: float = 60) ->
 class Server:
     """One Java process that announces in its log when it is ready."""
 
-    patience: float = 60
-    """Seconds until it must be."""
-
     def __init__(
         self, name: str, command: Sequence[str], environment: dict[str, str], log: Path, ready: str
     ) -> None:
@@ -56,7 +54,7 @@ class Server:
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
         try:
-            wait_until(f"{name} to start", lambda: self._is_ready(ready), self.patience)
+            wait_until(f"{name} to start", lambda: self._is_ready(ready))
         except BaseException:
             self.kill()
             raise
@@ -71,7 +69,7 @@ class Server:
         """End it as an operator would: SIGTERM, and wait for the clean shutdown."""
         self._process.send_signal(signal.SIGTERM)
         try:
-            self._process.wait(60)
+            self._process.wait(work.HANGS)
         except subprocess.TimeoutExpired:
             self.kill()
             raise RecordingError(f"{self.name} did not stop cleanly") from None
