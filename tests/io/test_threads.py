@@ -274,6 +274,34 @@ def test_a_reader_is_closed_after_the_globals_of_its_module() -> None:
         found.close()
 
 
+def test_a_thread_that_forks_ends_what_its_reader_began() -> None:
+    """In the child, in which nobody gives the lock back."""
+    process = run_program(
+        """
+go, forked = threading.Event(), threading.Event()
+def forking(value):
+    yield value
+    if value == 0:
+        go.wait()
+        child = os.fork()
+        if child == 0:
+            threading.current_thread().work.end()
+            os._exit(7)
+        forked.set()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+found = in_threads(forking, range(2), 2)
+next(found)
+with found.gi_frame.f_locals["work"]._room:
+    go.set()
+    forked.wait()
+for _ in found:
+    pass
+"""
+    )
+    out, error = process.communicate(timeout=work.HANGS)
+    assert (out, error) == ("7\n", "")
+
+
 def test_a_reader_lives_as_long_as_a_thread_that_takes_from_it() -> None:
     process = run_program(
         """

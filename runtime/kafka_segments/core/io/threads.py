@@ -137,8 +137,10 @@ class _Work(Generic[T, R]):
     def end(self) -> None:
         """End the threads, and wait for them."""
         self.is_over = True
-        # None is alive after a fork, nor when Python has ended them: then this module's globals may be gone.
-        if any(thread.is_alive() for thread in self._threads):
+        # After a fork at most the thread that forked is alive, and another one may have held the lock. When
+        # Python has ended them, none is, and this module's globals may be gone.
+        alive = [thread for thread in self._threads if thread.is_alive()]
+        if alive and alive != [threading.current_thread()]:
             with self._room:
                 self._room.notify_all()
             if threading.current_thread() not in self._threads:
