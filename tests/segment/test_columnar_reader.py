@@ -187,6 +187,11 @@ def test_without_the_instructions_for_checksums(monkeypatch):
         test_recorded_segments(path)
 
 
+def comparable(event):
+    """An event; of damage its text, as errors that are alike are not equal."""
+    return repr(event) if isinstance(event, Damage) else event
+
+
 def test_fast_rows_are_the_same_objects():
     records = [record(number, b"k", b"v" * 300) for number in range(512)]
     counts = [64, 511, 300] * 12 + [512, 300] * 3
@@ -194,8 +199,8 @@ def test_fast_rows_are_the_same_objects():
     together.insert(20, batch(0, records[:300], count=301))  # as damaged between sound ones
     for data in [DATA, b"".join(together), *(path.read_bytes() for path in recorded()[::9])]:
         with open_segment(data) as segment:
-            fast = list(segment.iter_events(on_damage="skip", rows=fast_rows()))
-            assert list(map(repr, fast)) == list(map(repr, segment.iter_events(on_damage="skip")))
+            fast = segment.iter_events(on_damage="skip", rows=fast_rows())
+            assert list(map(comparable, fast)) == list(map(comparable, segment.iter_events(on_damage="skip")))
 
 
 @pytest.mark.long(short=False)

@@ -333,8 +333,8 @@ class HeaderScan:
             self._release()
         if size > len(self._buffer):
             is_filled = self._keeps and size == self._len_window
-            is_long = is_filled or (self._compiled is not None and size <= self._len_window)
-            if is_long and self._scratch is None:
+            is_usual = is_filled or (self._compiled is not None and size <= self._len_window)
+            if is_usual and self._scratch is None:
                 self._scratch = Scratch(self._len_window, is_filled=is_filled)  # used again by later scanners
                 self._buffer = self._scratch.view
             else:
